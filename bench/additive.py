@@ -23,7 +23,8 @@ from pathlib import Path
 
 from sklearn.metrics import roc_auc_score
 
-from discreet import Config, load_model, run
+from discreet import Config, load_model
+from discreet.engines.local import run
 
 SILOS = 10
 # Public knowledge: plausible ranges, and edges where law and custom put them (full time is 40 hours; most

@@ -15,7 +15,6 @@ import resource
 import signal
 import statistics
 import tempfile
-import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -293,39 +292,42 @@ def up(folder: Path, kill: str | None, mode: str = "malicious") -> None:
 
 @dataclass
 class Sleeper:
-    """Stops one SuperNode after the first sum, for so many seconds; notes when sums are made."""
+    """Stops one SuperNode at a sum and wakes it at the next, again and again; notes when sums are made.
+
+    Sums with it asleep and with it awake alternate, so that what else the machine does weighs on both alike.
+    A server that waited for it would make no sum until its patience ends: only a sum wakes it.
+    """
 
     folder: Path
     silo: str
-    seconds: float
+    sums: int
     made: list[float] = field(default_factory=list)
-    slept: list[float] = field(default_factory=list)
+    _stopped: list[int] = field(default_factory=list)
 
     def __call__(self, line: str) -> None:
         """Hears a line of the deployment."""
         if line.startswith("round "):
             self.made.append(time.monotonic())
-            if len(self.made) == 1:
-                threading.Thread(target=self._sleep, daemon=True).start()
+            self._signal(self._stopped, signal.SIGCONT)
+            asleep = len(self.made) % 2 == 1 and len(self.made) < self.sums
+            self._stopped = self._family() if asleep else []
+            self._signal(self._stopped, signal.SIGSTOP)
 
-    def _sleep(self) -> None:
+    def _family(self) -> list[int]:
         key = str(self.folder / "silos" / self.silo / "supernode.key")
         roots = [number for number in _processes() if key in _command_line(number)]
-        family = {*roots, *(process.number for root in roots for process in descendants(root))}
-        for which in (signal.SIGSTOP, signal.SIGCONT):
-            for number in family:
-                with suppress(ProcessLookupError):
-                    os.kill(number, which)
-            self.slept.append(time.monotonic())
-            if which is signal.SIGSTOP:
-                time.sleep(self.seconds)
+        return [*roots, *(process.number for root in roots for process in descendants(root))]
+
+    @staticmethod
+    def _signal(numbers: list[int], which: signal.Signals) -> None:
+        for number in numbers:
+            with suppress(ProcessLookupError):
+                os.kill(number, which)
 
     def between(self) -> tuple[list[float], list[float]]:
-        """Returns the seconds of the sums made while it slept, and of those made after."""
-        began, ended = self.slept
-        gaps = [(after, after - before) for before, after in pairwise(self.made)]
-        asleep = [gap for at, gap in gaps if began <= at <= ended]
-        return asleep, [gap for at, gap in gaps if at > ended]
+        """Returns the seconds of the sums made while it slept, and of those made while it was awake."""
+        gaps = [after - before for before, after in pairwise(self.made[: self.sums])]
+        return gaps[::2], gaps[1::2]
 
 
 def _processes() -> list[int]:
@@ -338,23 +340,22 @@ def _command_line(number: int) -> str:
     return ""
 
 
-def slow(folder: Path, seconds: float = 30.0, contributions: int = 16) -> None:
+def slow(folder: Path, contributions: int = 16) -> None:
     """A SuperNode that sleeps while the others are summed by a timetable that does not need it yet."""
     stated = heart(contributions).model_dump(mode="json", exclude_none=True)
     stated["training"]["schedule"] = {"kind": "buffered", "buffer": 3, "pace": {"switzerland": contributions}}
-    sleeper = Sleeper(folder / "up", "switzerland", seconds)
+    sleeper = Sleeper(folder / "up", "switzerland", sums=contributions - 1)
     done = bring_up(
         parse_config(stated), folder / "up", silos=4, kill=None, port=None, patience_seconds=60.0,
         announce=sleeper,
     )  # fmt: skip
-    asleep, awake = sleeper.between()
+    asleep, awake = map(statistics.median, sleeper.between())
     lines = [json.loads(line) for line in done.folder.server.run.metrics.read_text().splitlines()]
     (own,) = (line["release"] for line in lines if "switzerland" in line["survivors"])
     print(
-        f"slow    4 silos, {len(lines)} sums, TLS and node authentication, one SuperNode asleep for "
-        f"{seconds:.0f} s: {len(asleep)} sums meanwhile, longest {max(asleep):.1f} s, median "
-        f"{statistics.median(asleep):.1f} s; {len(awake)} sums after it, median "
-        f"{statistics.median(awake) if awake else float('nan'):.1f} s; it is in its own sum, {own}"
+        f"slow    4 silos, {len(lines)} sums, TLS and node authentication, one SuperNode asleep in every "
+        f"other one: median {asleep:.1f} s asleep, {awake:.1f} s awake, ratio {asleep / awake:.2f}, longest "
+        f"asleep {max(sleeper.between()[0]):.1f} s; it is in its own sum, {own}"
     )
 
 

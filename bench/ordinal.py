@@ -26,7 +26,8 @@ import numpy.typing as npt
 from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score
 
 from additive import TEXTS
-from discreet import Config, load_model, run
+from discreet import Config, load_model
+from discreet.engines.local import run
 
 ALWAYS = "one level always"
 MEASURES = ("accuracy", "balanced accuracy", "level error", "kappa")

@@ -28,9 +28,10 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import HuberRegressor, Ridge
 from sklearn.metrics import mean_absolute_error, r2_score
 
-from discreet import Config, load_model, run
+from discreet import Config, load_model
 from discreet.config.federation import federation_of
 from discreet.data.labels import Outcome
+from discreet.engines.local import run
 
 Scores = dict[str, tuple[float, float]]
 

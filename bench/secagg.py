@@ -60,7 +60,14 @@ REPEATS = 3
 class Parties:
     """All parties of one epoch, every call timed by who makes it."""
 
-    def __init__(self, protocol: Bonawitz | Bell, terms: SumTerms, threads: int = 1) -> None:
+    def __init__(
+        self,
+        protocol: Bonawitz | Bell,
+        terms: SumTerms,
+        threads: int = 1,
+        clock: Callable[[], float] = time.process_time,
+    ) -> None:
+        self.clock = clock
         identities = {name: Identity.generate(SeededRandom(3).derive(name)) for name in terms.clients}
         allow_list = AllowList({name: identity.public_key for name, identity in identities.items()})
         self.agreement = protocol.agreement(terms, allow_list)
@@ -84,18 +91,18 @@ class Parties:
 
     def client(self, name: str, action: Callable[[], bytes | None]) -> bytes | None:
         """Runs one step of a client."""
-        start = time.process_time()
+        start = self.clock()
         reply = action()
-        self.client_seconds[name] += time.process_time() - start
+        self.client_seconds[name] += self.clock() - start
         if reply is not None:
             self.client_bytes[name] += len(reply)
         return reply
 
     def serve(self, action: Callable[[], T]) -> T:
         """Runs one step of the server."""
-        start = time.process_time()
+        start = self.clock()
         result = action()
-        self.server_seconds += time.process_time() - start
+        self.server_seconds += self.clock() - start
         return result
 
     def upload(self, name: str, reply: bytes | None) -> None:
@@ -163,28 +170,31 @@ def best(action: Callable[[], float]) -> float:
     return min(action() for _ in range(REPEATS))
 
 
+def keystream(num_masks: int, length: int) -> float:
+    """Returns the seconds of the cipher alone, for this many masks of 32-bit words."""
+    chunk, num_bytes = bytes(1 << 18), 4 * length
+    out = bytearray(len(chunk))
+    start = time.process_time()
+    for index in range(num_masks):
+        key = index.to_bytes(32, "big")
+        stream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+        for at in range(0, num_bytes, len(chunk)):
+            part = memoryview(chunk)[: num_bytes - at]
+            stream.update_into(part, memoryview(out)[: len(part)])
+    return time.process_time() - start
+
+
 def bench_masks(length: int) -> None:
     """Mask expansion and addition against the cipher alone, over the same bytes, in turns."""
     keys = [bytes([index]) * 32 for index in range(32)]
     vector = np.zeros(length, dtype=np.uint32)
-    chunk = bytes(1 << 18)
-    out = bytearray(len(chunk))
-
-    def keystream() -> float:
-        start = time.process_time()
-        for key in keys:
-            stream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
-            for at in range(0, vector.nbytes, len(chunk)):
-                part = memoryview(chunk)[: vector.nbytes - at]
-                stream.update_into(part, memoryview(out)[: len(part)])
-        return time.process_time() - start
 
     def masks() -> float:
         start = time.process_time()
         add_masks(vector, keys, [])
         return time.process_time() - start
 
-    pairs = [(keystream(), masks()) for _ in range(3 * REPEATS)]
+    pairs = [(keystream(len(keys), length), masks()) for _ in range(3 * REPEATS)]
     alone, fused = min(pair[0] for pair in pairs), min(pair[1] for pair in pairs)
     gigabytes = len(keys) * vector.nbytes / 1e9
     report("AES-256-CTR keystream alone", gigabytes / alone, "GB/s")
@@ -192,7 +202,43 @@ def bench_masks(length: int) -> None:
     report("mask expansion + add / keystream alone", fused / alone, "x", 1.3)
 
 
+def bench_round(length: int) -> None:
+    """Client and server, n = 100, complete graph, a tenth dropped out after the setup.
+
+    Each round stands between two measurements of the keystream that a client needs, 100 masks; the server
+    needs one for every survivor and for every pair of a survivor and a dropout.
+    """
+    n, gone_count = 100, 10
+    needed = (n - gone_count) * (1 + gone_count)
+    for mode in (SemiHonest(), Malicious()):
+        parties = Parties(Bonawitz(mode, rounds_per_setup=REPEATS), complete_terms(n, length, mode))
+        parties.set_up()
+        gone = frozenset(parties.names[:gone_count])
+        clients, servers, alone = [], [], [keystream(n, length)]
+        for index in range(REPEATS):
+            whole_round(parties, length, gone, index)
+            clients += [seconds for name, seconds in parties.client_seconds.items() if name not in gone]
+            servers.append(parties.server_seconds)
+            alone.append(keystream(n, length))
+        cipher = float(np.median(alone))
+        where = f"{mode.name}, n={n}, d={length:.0e}"
+        report(f"client, whole round, {where}, median", 1e3 * float(np.median(clients)), "ms", 80)
+        report("    over its keystream", float(np.median(clients)) / cipher, "x")
+        report(f"server, whole round, {where}, 10 % dropped", min(servers), "s", 0.8)
+        report("    over its keystream", float(np.median(servers)) / (cipher * needed / n), "x")
+
+
+def whole_round(parties: Parties, length: int, gone: frozenset[str], index: int) -> None:
+    """Sums one vector with fresh clocks, and checks the sum."""
+    vector = np.arange(length, dtype=np.int64) % 1000
+    parties.reset()
+    total = parties.round(vector, gone, index)
+    if not np.array_equal(total, (vector * (len(parties.names) - len(gone))).astype(np.uint64)):
+        raise SystemExit("wrong sum")
+
+
 def bench_threads(length: int) -> None:
+    """Wall clock of one thread over that of two, in turns; it takes a second processor that is free."""
     keys = [bytes([index]) * 32 for index in range(64)]
     vector = np.zeros(length, dtype=np.uint32)
 
@@ -201,26 +247,25 @@ def bench_threads(length: int) -> None:
         add_masks(vector, keys, [], threads=threads)
         return time.perf_counter() - start
 
-    report("two threads on one mask, speed-up", best(lambda: timed(1)) / best(lambda: timed(2)), "x")
-
-
-def bench_round(length: int) -> None:
-    """Client and server, n = 100, complete graph, a tenth dropped out after the setup."""
-    n = 100
-    parties = Parties(Bonawitz(Malicious(), rounds_per_setup=REPEATS), complete_terms(n, length, Malicious()))
-    parties.set_up()
-    vector = np.arange(length, dtype=np.int64) % 1000
-    gone = frozenset(parties.names[: n // 10])
-    clients, servers = [], []
+    pairs = [(timed(1), timed(2)) for _ in range(REPEATS)]
+    report("two threads on one mask, speed-up", min(a for a, _ in pairs) / min(b for _, b in pairs), "x")
+    clocks: dict[int, tuple[list[float], list[float]]] = {1: ([], []), 2: ([], [])}
+    worlds = {}
+    for threads in clocks:
+        protocol = Bonawitz(SemiHonest(), rounds_per_setup=REPEATS)
+        terms = complete_terms(100, length // 4, SemiHonest())
+        worlds[threads] = Parties(protocol, terms, threads, clock=time.perf_counter)
+        worlds[threads].set_up()
     for index in range(REPEATS):
-        parties.reset()
-        total = parties.round(vector, gone, index)
-        if not np.array_equal(total, (vector * (n - len(gone))).astype(np.uint64)):
-            raise SystemExit("wrong sum")
-        clients += [seconds for name, seconds in parties.client_seconds.items() if name not in gone]
-        servers.append(parties.server_seconds)
-    report(f"client, whole round, n={n}, d={length:.0e}, median", 1e3 * float(np.median(clients)), "ms", 80)
-    report(f"server, whole round, n={n}, d={length:.0e}, 10 % dropped", min(servers), "s", 0.8)
+        for threads, parties in worlds.items():
+            gone = frozenset(parties.names[:10])
+            whole_round(parties, length // 4, gone, index)
+            active = [seconds for name, seconds in parties.client_seconds.items() if name not in gone]
+            clocks[threads][0].append(float(np.median(active)))
+            clocks[threads][1].append(parties.server_seconds)
+    for number, who in enumerate(("client", "server, 10 % dropped")):
+        speedup = min(clocks[1][number]) / min(clocks[2][number])
+        report(f"two threads, {who}, whole round, n=100, d={length // 4:.0e}, speed-up", speedup, "x")
 
 
 def bench_control() -> None:
@@ -253,12 +298,19 @@ def bench_sparse(length: int) -> None:
     ]
     for mode, graph, threshold, bar in cases:
         terms = SumTerms(bytes(32), names, threshold, n - bad, bad, BITS, length, bytes(32))
-        current = released_round(sparse_agreement(terms, mode, graph), bad)
+        agreement = sparse_agreement(terms, mode, graph)
+        current = released_round(agreement, bad)
+        masks = count_masks(current)
         start = time.process_time()
         current.finish(threads=1)
         seconds = time.process_time() - start
-        what = f"server unmasks, n={n}, k={graph.degree} {mode.name}, {count_masks(current)} masks"
+        what = f"server unmasks, n={n}, k={graph.degree} {mode.name}, {masks} masks"
         report(what, seconds, "s", bar)
+        report("    over its keystream", 100 * seconds / (masks * keystream(100, length)), "x")
+        current = released_round(agreement, bad)
+        start = time.perf_counter()
+        current.finish(threads=2)
+        report("    wall clock on two threads", time.perf_counter() - start, "s")
 
 
 def count_masks(current: ServerRound) -> int:

@@ -8,7 +8,7 @@ from discreet.randomness import SeededRandom
 from discreet.secagg import AllowList, Identity, RoundTerms, SumTerms
 from discreet.secagg.agreement import SECRET_BYTES, Agreement
 from discreet.secagg.client.setup import SlotSecrets, draw_slots, offer_keys
-from discreet.secagg.graph import ChosenGraph, GraphRule
+from discreet.secagg.graph import ChosenGraph, GraphRule, HararyGraph
 from discreet.secagg.hazmat import keys as keyring
 from discreet.secagg.hazmat import shamir
 from discreet.secagg.messages import NeighborChoice, RoundStart
@@ -38,7 +38,10 @@ def released_round(agreement: Agreement, dropped: int) -> ServerRound:
         setup.offers[index] = offer_keys(
             agreement, identity_of(name), channel, [secrets[index]], epoch=1, me=index
         )
-    setup.key_list()
+    if isinstance(agreement.graph, HararyGraph):
+        setup.key_paths(agreement.graph)
+    else:
+        setup.key_list()
     if isinstance(agreement.graph, ChosenGraph):
         draw_neighbors(agreement, setup, source)
     setup.boxes = {index: {} for index in range(len(terms.clients))}
@@ -65,7 +68,7 @@ def released_shares(
 ) -> dict[int, bytes]:
     """Shares one client's secrets; its surviving holders release the kind that is due."""
     holders = sorted(current.setup.graph[owner].holders)
-    points = np.array(holders, dtype=np.uint16) + np.uint16(1)
+    points = np.arange(1, len(holders) + 1, dtype=np.uint16)
     rows = shamir.share(shamir.to_symbols(slot.joined()), points, agreement.terms.threshold, source)
     first = SECRET_BYTES if owner in current.arrived else 0
     return {

@@ -25,8 +25,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from discreet import Config, run
+from discreet import Config
 from discreet.config import parse_config
+from discreet.engines.local import run
 
 Ranges = dict[str, tuple[float, float]]
 

@@ -25,20 +25,23 @@ from discreet.secagg.transitions import (
 
 DOCUMENT = Path(__file__).with_name("threat-model.md")
 BEGIN, END = "<!-- diagrams: begin -->", "<!-- diagrams: end -->"
-MODES: tuple[tuple[str, Mode], ...] = (
-    ("Malicious server (`Malicious`)", Malicious()),
-    ("Semi-honest server (`SemiHonest`)", SemiHonest()),
-    ("Semi-honest server, one phase (`SemiHonest(one_phase=True)`)", SemiHonest(one_phase=True)),
-    ("Client-chosen neighbours (`SemiMalicious`)", SemiMalicious()),
+# The last says whether keys are shown under a root (ADR 45).
+MODES: tuple[tuple[str, Mode, bool], ...] = (
+    ("Malicious server (`Malicious`)", Malicious(), False),
+    ("Semi-honest server (`SemiHonest`)", SemiHonest(), False),
+    ("Semi-honest server, one phase (`SemiHonest(one_phase=True)`)", SemiHonest(one_phase=True), False),
+    ("Semi-honest server, sparse graph (`Bell(SemiHonest())`)", SemiHonest(), True),
+    ("Client-chosen neighbours (`SemiMalicious`)", SemiMalicious(), False),
 )
 
 
 class Walk:
     """Both tables walked in step, from the start of a setup to the end of a round."""
 
-    def __init__(self, mode: Mode) -> None:
+    def __init__(self, mode: Mode, shows_paths: bool) -> None:
         self.mode = mode
-        self.server_moves, self.client_moves = server_table(mode), client_table(mode)
+        self.server_moves = server_table(mode)
+        self.client_moves = client_table(mode, shows_paths=shows_paths)
         self.server, self.client = ServerState.KEYS, ClientState.NEW
         self.lines = ["sequenceDiagram", "    participant C as client", "    participant S as server"]
 
@@ -114,7 +117,10 @@ class Walk:
 
 def diagrams() -> str:
     """Returns the text between the markers."""
-    parts = [f"### {title}\n\n```mermaid\n" + "\n".join(Walk(mode).run()) + "\n```" for title, mode in MODES]
+    parts = [
+        f"### {title}\n\n```mermaid\n" + "\n".join(Walk(mode, shows_paths).run()) + "\n```"
+        for title, mode, shows_paths in MODES
+    ]
     return f"{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}"
 
 

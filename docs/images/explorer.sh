@@ -6,6 +6,4 @@ cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 .venv/bin/discreet plan examples/heart.toml --html "$work/explorer.html" > /dev/null
-chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking \
-  --disable-component-update --disable-sync --user-data-dir="$work/profile" --hide-scrollbars \
-  --window-size=1000,1180 --screenshot="$PWD/docs/images/explorer.png" "file://$work/explorer.html"
+PYTHONPATH=$PWD .venv/bin/python docs/images/shots.py "$work/explorer.html" docs/images/explorer.png 1000 1180

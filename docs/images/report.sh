@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes docs/images/report.png: the first screen of the report of examples/heart.toml. Needs Chromium.
+# Makes docs/images/report.png and report-phone.png: the first screens of the report of examples/heart.toml, 1280
+# and 400 pixels wide. Needs Chromium.
 #   bash docs/images/report.sh
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -7,6 +8,5 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 sed 's/^compare = true/compare = true\nseed = 1/' examples/heart.toml > "$work/heart.toml"
 .venv/bin/discreet run "$work/heart.toml" --out "$work/run" --quiet
-chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking \
-  --disable-component-update --disable-sync --user-data-dir="$work/profile" --hide-scrollbars \
-  --window-size=1000,1480 --screenshot="$PWD/docs/images/report.png" "file://$work/run/report.html"
+PYTHONPATH=$PWD .venv/bin/python docs/images/shots.py "$work/run/report.html" docs/images/report.png 1280 1480
+PYTHONPATH=$PWD .venv/bin/python docs/images/shots.py "$work/run/report.html" docs/images/report-phone.png 400 1480

@@ -128,7 +128,8 @@ def _signature(thing: Any) -> str:
 
 def _parameter(one: inspect.Parameter) -> str:
     """Returns an argument as it is written: types without quotes, members of an enumeration by name."""
-    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(one.kind, "")
+    named: dict[object, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    stars = named.get(one.kind, "")
     text = f"{stars}{one.name}: {one.annotation}"
     if one.default is inspect.Parameter.empty:
         return text

@@ -65,11 +65,10 @@ def test_logits_that_depend_on_the_place_are_found(monkeypatch: pytest.MonkeyPat
     """The last rows of a product are summed in another order, as some libraries do."""
     honest = linear.linear_rows
 
-    def careless(head: Any, weights: Any, features: Any, labels: Any) -> linear.LinearRows:
-        found = honest(head, weights, features, labels)
-        other = honest(
-            head, np.ascontiguousarray(weights[:, ::-1]), np.ascontiguousarray(features[:, ::-1]), labels
-        )
+    def careless(head: Any, weights: Any, features: Any, exact: Any, labels: Any) -> linear.LinearRows:
+        found = honest(head, weights, features, exact, labels)
+        turned = [np.ascontiguousarray(one[:, ::-1]) for one in (weights, features, exact)]
+        other = honest(head, turned[0], turned[1], turned[2], labels)
         for name in ("losses", "residuals", "norms", "usable"):
             getattr(found, name)[-4:] = getattr(other, name)[-4:]
         return found

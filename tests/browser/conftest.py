@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from discreet.config import load_config, parse_config
+from discreet.config.evaluate import EvaluateConfig
 from discreet.config.sections import AboutConfig
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.local import prepare, run
@@ -28,7 +29,7 @@ from tests.engines.conftest import DirectWire, make_consortium, small_config
 
 ROOT = Path(__file__).parents[2]
 ARTEFACTS = ROOT / "build" / "browser"
-PAGES = ("report", "explorer", "owner", "additive", "answers")
+PAGES = ("report", "explorer", "owner", "additive", "answers", "watched")
 QUESTIONS: dict[str, Any] = {
     "name": "six questions",
     "data": {"source": "heart-disease", "record_capacity": 400},
@@ -57,10 +58,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     result = run(prepared.config.model_copy(update={"training": short}), folder / "run")
     owner = owners_page(folder / "consortium")
     additive = run(load_config(ROOT / "examples" / "heart_additive.toml"), folder / "additive")
+    asked = short.model_copy(update={"rounds": 2}), EvaluateConfig(every=1, epsilon=4.0)
+    watched = prepared.config.model_copy(update=dict(zip(("training", "evaluate"), asked, strict=True)))
     return {
         "report": write_report(result.directory.path),
         "explorer": explorer,
         "owner": owner,
+        "watched": write_report(run(watched, folder / "watched").directory.path),
         "additive": write_report(additive.directory.path),
         "answers": write_report(run(parse_config(QUESTIONS), folder / "answers").directory.path),
     }

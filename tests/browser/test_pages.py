@@ -19,6 +19,7 @@ MOST_BYTES = {
     "owner": 60_000,
     "additive": 400_000,
     "answers": 200_000,
+    "watched": 400_000,
 }
 
 Visit = Callable[..., Page]
@@ -43,7 +44,7 @@ UNCLEAR = """(svg) => {
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("name", ["report", "explorer", "owner", "additive", "answers"])
+@pytest.mark.parametrize("name", ["report", "explorer", "owner", "additive", "answers", "watched"])
 def test_a_page_is_silent_self_contained_and_as_wide_as_its_window(
     visit: Visit, name: str, width: int, dark: bool
 ) -> None:
@@ -57,12 +58,12 @@ def test_a_page_is_silent_self_contained_and_as_wide_as_its_window(
     page.screenshot(ARTEFACTS / f"{name}-{width}-{'dark' if dark else 'light'}.png")
 
 
-@pytest.mark.parametrize("name", ["report", "explorer", "owner", "additive", "answers"])
+@pytest.mark.parametrize("name", ["report", "explorer", "owner", "additive", "answers", "watched"])
 def test_a_page_is_small(files: dict[str, Path], name: str) -> None:
     assert files[name].stat().st_size < MOST_BYTES[name]
 
 
-@pytest.mark.parametrize("name", ["report", "owner", "answers"])
+@pytest.mark.parametrize("name", ["report", "owner", "answers", "watched"])
 def test_a_page_fits_on_paper(visit: Visit, name: str) -> None:
     page = visit(name, width=PAPER, media="print", dark=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= PAPER
@@ -93,7 +94,7 @@ def test_the_report_refuses_foreign_scripts(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("width", [PHONE, 400, 1280])
-@pytest.mark.parametrize("name", ["report", "owner", "answers"])
+@pytest.mark.parametrize("name", ["report", "owner", "answers", "watched"])
 def test_no_table_is_cut(visit: Visit, name: str, width: int) -> None:
     page = visit(name, width=width)
     page.evaluate("document.querySelectorAll('details').forEach((part) => part.open = true)")

@@ -72,8 +72,9 @@ def test_questions_are_answered(tmp_path: Path) -> None:
     assert stages.grid is not None
     assert stages.grid.header == ("standard", "new", "other or missing", "all")
     assert next(row.value for row in moments.rows if row.name == "age: mean") == pytest.approx(62, abs=5)
-    assert [curve.label for curve in survival.curves] == ["standard", "new"]
-    assert all(curve.points[0][1] == 1.0 and curve.points[5][1] < 1.0 for curve in survival.curves)
+    curves = survival.plots[0].curves
+    assert [curve.label for curve in curves] == ["standard", "new"]
+    assert all(curve.points[0][1] == 1.0 and curve.points[5][1] < 1.0 for curve in curves)
 
 
 @pytest.mark.parametrize("notebook", sorted(EXAMPLES.glob("*.ipynb")), ids=lambda path: path.stem)

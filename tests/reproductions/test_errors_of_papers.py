@@ -26,8 +26,11 @@ from participation import Segment
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
-DECISION = (ROOT / "docs" / "adr" / "0044-no-lagrange-coded-sums.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^```\n\$ python (\S+)\n(.*?)^```$", PAGE + DECISION, re.M | re.S)
+DECISIONS = "".join(
+    (ROOT / "docs" / "adr" / name).read_text(encoding="utf-8")
+    for name in ("0044-no-lagrange-coded-sums.md", "0047-no-gaussian-masks.md")
+)
+COMMANDS = re.findall(r"^```\n\$ python (\S+)\n(.*?)^```$", PAGE + DECISIONS, re.M | re.S)
 
 
 @pytest.mark.parametrize(("script", "printed"), COMMANDS, ids=[script for script, _ in COMMANDS])
@@ -43,7 +46,7 @@ def test_every_entry_has_a_command() -> None:
     entries = PAGE.partition("## Errors of the papers")[2].split("\n### ")[1:]
     assert len(entries) == 6
     assert all(re.search(r"^\$ python reproductions/\w+\.py$", entry, re.M) for entry in entries)
-    assert len(COMMANDS) == 9
+    assert len(COMMANDS) == 10
 
 
 def test_two_records_of_a_shuffled_epoch_share_a_batch_by_chance() -> None:

@@ -202,7 +202,8 @@ def opened(world: World, loot: Loot) -> dict[str, Secret]:
     found = {}
     for kind, shares in ((SELF, loot.seeds), (MASK_KEY, loot.keys)):
         try:
-            recovered = recover_all([Released(victim, shares, lambda _: True)], threshold)
+            everyone = tuple(range(len(world.names)))
+            recovered = recover_all([Released(victim, everyone, shares, lambda _: True)], threshold)
         except NotEnoughSurvivors:
             continue
         found[kind] = recovered.secrets[victim]

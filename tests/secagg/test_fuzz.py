@@ -6,6 +6,7 @@ import contextlib
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from discreet.secagg import (
     codec,
     messages,
 )
-from discreet.secagg.graph import ChosenGraph
+from discreet.secagg.graph import ChosenGraph, HararyGraph
 from discreet.secagg.journal import Deed
 from discreet.secagg.packing import add_packed, pack
 from discreet.secagg.ring import word_type
@@ -39,20 +40,29 @@ relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 hashes = st.binary(min_size=32, max_size=32)
 signatures = st.binary(min_size=64, max_size=64)
-indices = st.lists(st.integers(0, 65535), max_size=6, unique=True).map(lambda found: tuple(sorted(found)))
-numbered = st.dictionaries(st.integers(0, 65535), st.binary(max_size=80), max_size=5).map(
+indices = st.lists(st.integers(0, 2**32 - 1), max_size=6, unique=True).map(lambda found: tuple(sorted(found)))
+numbered = st.dictionaries(st.integers(0, 2**32 - 1), st.binary(max_size=80), max_size=5).map(
     lambda found: tuple(sorted(found.items()))
 )
 hash_lists = st.lists(hashes, max_size=3).map(tuple)
-offers = st.builds(messages.Advertise, st.integers(0, 65535), hashes, hash_lists, hash_lists, signatures)
+offers = st.builds(messages.Advertise, st.integers(0, 2**32 - 1), hashes, hash_lists, hash_lists, signatures)
 round_terms = st.builds(RoundTerms, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1), hashes)
+sender_of = attrgetter("offer.sender")
 any_message = st.one_of(
     offers,
     st.lists(offers, max_size=3, unique_by=lambda offer: offer.sender).map(
         lambda found: messages.KeyList(tuple(sorted(found, key=lambda offer: offer.sender)))
     ),
+    st.builds(
+        messages.KeyPaths,
+        indices,
+        hashes,
+        st.lists(st.builds(messages.Shown, offers, hash_lists), max_size=2, unique_by=sender_of).map(
+            lambda found: tuple(sorted(found, key=sender_of))
+        ),
+    ),
     st.builds(messages.NeighborChoice, indices),
-    st.dictionaries(st.integers(0, 65535), indices, max_size=3).map(
+    st.dictionaries(st.integers(0, 2**32 - 1), indices, max_size=3).map(
         lambda found: messages.Choices(tuple(sorted(found.items())))
     ),
     st.builds(messages.SealedShares, numbered),
@@ -125,9 +135,9 @@ def test_random_bytes_are_malformed(data: bytes) -> None:
 
 
 def test_sets_out_of_order_have_no_encoding_of_their_own() -> None:
-    header = codec.encode(messages.NeighborChoice(()), DIGEST, EPOCH)[:-2]
+    header = codec.encode(messages.NeighborChoice(()), DIGEST, EPOCH)[:-4]
     for pair in ((2, 1), (3, 3)):
-        body = b"".join(index.to_bytes(2, "little") for index in (2, *pair))
+        body = b"".join(index.to_bytes(4, "little") for index in (2, *pair))
         with pytest.raises(PeerProtocolError, match="strictly increase"):
             codec.decode(header + body, DIGEST, EPOCH)
 
@@ -147,11 +157,18 @@ class Sparse:
         return Agreement(replace(terms, threshold=2), SemiMalicious(), ChosenGraph(4, 9), 2, identities)
 
 
-STAGES = [Bonawitz(Malicious()), Bonawitz(SemiHonest()), Sparse()]
+class Circle:
+    """Neighbours on a circle of five clients, whose keys are shown under a root."""
+
+    def agreement(self, terms: SumTerms, identities: AllowList) -> Agreement:
+        return Agreement(replace(terms, threshold=2), SemiHonest(), HararyGraph(4), 2, identities)
+
+
+STAGES = [Bonawitz(Malicious()), Bonawitz(SemiHonest()), Sparse(), Circle()]
 
 
 def at_stage(
-    make_world: Callable[..., Any], protocol: Bonawitz | Sparse, stage: int
+    make_world: Callable[..., Any], protocol: Bonawitz | Sparse | Circle, stage: int
 ) -> tuple[World, dict[str, bytes]]:
     """A world after some stages, client-4 gone from the round on, and what both sides say next."""
     world = make_world(protocol)

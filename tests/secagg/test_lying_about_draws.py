@@ -109,13 +109,16 @@ def pruned(draws: dict[int, tuple[int, ...]], inside: set[int]) -> Choices:
 
 
 def opened(
-    world: World, masked: dict[int, MaskedInput], held: dict[int, dict[int, bytes]], digest: bytes
+    world: World,
+    masked: dict[int, MaskedInput],
+    boxes: dict[int, dict[int, bytes]],
+    held: dict[int, dict[int, bytes]],
+    digest: bytes,
 ) -> np.ndarray:
     """Adds masked inputs up and takes the self masks off, with the server's own tools."""
     terms = world.agreement.terms
-    found = recover_all(
-        [Released(owner, shares, lambda _: True) for owner, shares in held.items()], terms.threshold
-    )
+    released = [Released(one, tuple(sorted(boxes[one])), held[one], lambda _: True) for one in held]
+    found = recover_all(released, terms.threshold)
     total = np.zeros(terms.length, dtype=word_type(terms.bits))
     for one in masked.values():
         add_packed(total, one.packed, terms.bits)
@@ -161,7 +164,7 @@ def open_part(world: World) -> tuple[Liar, bool]:
             held.setdefault(owner, {})[index] = share
     if not all(len(held.get(index, ())) >= terms.threshold for index in part):
         return liar, False
-    total = opened(world, {i: masked[i] for i in part}, {i: held[i] for i in part}, digest)
+    total = opened(world, {i: masked[i] for i in part}, boxes, {i: held[i] for i in part}, digest)
     return liar, np.array_equal(total, world.expected([world.names[index] for index in part]))
 
 
@@ -175,9 +178,9 @@ def no_floor_on_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 def sharers_need_not_have_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     place = ClientMemory.place
 
-    def anybody(memory: ClientMemory, agreement: Agreement, me: int) -> Place:
-        found = place(memory, agreement, me)
-        return replace(found, members=frozenset(found.offers))
+    def anybody(memory: ClientMemory, me: int) -> Place:
+        found = place(memory, me)
+        return replace(found, members=tuple(found.offers))
 
     monkeypatch.setattr(ClientMemory, "place", anybody)
 

@@ -24,7 +24,7 @@ def test_diagrams_are_up_to_date() -> None:
     spec.loader.exec_module(script)
     text = DOCUMENT.read_text()
     assert script.updated(text) == text, "run python docs/secagg_diagrams.py"
-    assert text.count("```mermaid") == 4
+    assert text.count("```mermaid") == 5
 
 
 def test_every_line_of_the_checklist_is_a_test() -> None:

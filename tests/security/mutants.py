@@ -21,7 +21,7 @@ from tests.security.faults import MUTANTS
 from tests.security.faults.mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
-LIMIT_SECONDS = 300
+LIMIT_SECONDS = 900
 
 
 def faulty(mutant: Mutant, text: str) -> str:

@@ -33,6 +33,7 @@ def entries() -> set[Place]:
         *((f"discreet.cli.{name}", name) for name in SUMMARIES),
         ("discreet.engines.flower.server_app", "app"),
         ("discreet.engines.flower.client_app", "app"),
+        ("discreet.engines.flower.up.resident", LOOSE),  # started by its path
         ("discreet.engines.local.worker", "main"),  # started by a line of text
         *(("discreet.engines.local", name) for name in ("__getattr__", "__dir__")),
         *(("discreet", name) for name in ("__getattr__", "__dir__")),

@@ -25,6 +25,7 @@ from discreet.engines.local import Prepared
 from discreet.errors import ConfigurationError
 from discreet.mechanisms import per_silo
 from discreet.plan import Plan
+from discreet.plan.prepared import stated_key
 from discreet.plan.silos import require_alike
 from discreet.plan.stages import require_no_segments
 from discreet.plan.timetable import require_no_timetable
@@ -101,8 +102,8 @@ def audit(
     require_no_timetable(prepared.plan.training, "an audit")
     if prepared.plan.preparation is not None:
         raise ConfigurationError(
-            "'data.standardise' must be left out for an audit, which rehearses rounds and no release before "
-            "them. Audit the training without it."
+            f"{stated_key(prepared.config)} must be left out for an audit, which rehearses rounds and no "
+            "release before them. Audit the training without it."
         )
     require_no_segments(prepared.plan.training, "an audit")
     require_alike(prepared.plan.own, "an audit")

@@ -201,7 +201,7 @@ def _own_file(prepared: Prepared) -> SiloFile | None:
 def _table(path: Path, data: DataConfig, silo: str) -> TableFile:
     """Returns the rows of one silo where a column says which those are, else all rows."""
     used = features_named(data)
-    table = TableFile.read(path, label=data.label or "", used=used)
+    table = TableFile.read(path, label=data.labels[0] if data.labels else "", used=used)
     if not isinstance(data.partition, ColumnPartition):
         return table
     column = table.header.index(data.partition.column)

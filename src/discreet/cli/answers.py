@@ -44,6 +44,8 @@ def _listings(answer: Answer) -> list[Listing]:
     grid = answer.grid
     cells = tuple((text, *map(whole, counts)) for text, counts in grid.rows)
     shown = [Listing(answer.title, (grid.corner, *grid.header), cells, frozenset(grid.header))]
+    if answer.plots:
+        return [_numbers(answer.title, answer.rows), *shown]
     return [*shown, *([_numbers(f"test: {answer.title}", answer.main)] if answer.main else [])]
 
 

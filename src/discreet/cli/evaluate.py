@@ -136,7 +136,21 @@ def _listings(quality: Quality, loss: float | None, file: str) -> list[Listing]:
         for one in quality.groups
     )
     listings = [Listing(f"the model on {file}", ("measure", "value"), whole, frozenset({"value"}))]
+    labels = tuple(
+        (
+            one.second.name,
+            f"{one.second.records:,}",
+            percents(one.accuracy),
+            f"{100 * one.against.base_rate:.1f} %",
+            _share(one.second.recall),
+            _share(one.second.precision),
+            _area(one.second.auc),
+        )
+        for one in quality.labels or ()
+    )
+    by_label = ("label", "records", "accuracy", "base rate", "recall", "precision", "AUC")
     tables = (
+        ("each label", by_label, labels),
         ("each class", ("class", "records", "recall", "precision", "AUC"), classes),
         ("each group", ("group", "records", "accuracy", "base rate"), groups),
     )

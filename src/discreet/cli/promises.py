@@ -16,7 +16,7 @@ from discreet.kinds.weighted import weights_text
 from discreet.plan import Plan, judged
 from discreet.plan.counted import parts
 from discreet.plan.held_out import evaluation_text
-from discreet.plan.preparation import preparation_text
+from discreet.plan.prepared import preparation_text
 from discreet.plan.silos import decides_text
 from discreet.privacy.adversary import Adversary, SiloMessages, WithoutSecureAggregation
 from discreet.privacy.assumptions import named, numbered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,6 +158,11 @@ def _how_good(quality: AnyQuality) -> str:
     parts: list[tuple[str, Interval | None]] = [("balanced accuracy", quality.balanced_accuracy)]
     if quality.levels is not None:
         found += ", ".join(f"{name.lower()} {value}" for name, value, _ in level_rows(quality.levels)) + ", "
+    if quality.labels is not None:
+        return found + "; ".join(
+            f"{one.second.name} {percents(one.accuracy)}, base rate {100 * one.against.base_rate:.1f} %"
+            for one in quality.labels
+        )
     if len(quality.classes) == 2:
         parts += [("recall", quality.classes[1].recall), ("precision", quality.classes[1].precision)]
     return found + ", ".join(
@@ -184,6 +189,8 @@ def _price(result: RunResult) -> Listing:
         f"{100 * result.metrics['base_rate']:.1f} %",
         "0.500" if "auc" in result.metrics else "–",
     )
+    if "label_accuracy" in result.metrics:
+        return Listing(title, *_of_labels(models, result.metrics["label_base_rate"]))
     rows = (
         *(
             (name, f"{100 * found['accuracy']:.1f} %", f"{found['auc']:.3f}" if "auc" in found else "–")
@@ -192,3 +199,21 @@ def _price(result: RunResult) -> Listing:
         base,
     )
     return Listing(title, ("model", "accuracy", "AUC"), rows, frozenset({"accuracy", "AUC"}))
+
+
+def _of_labels(
+    models: Mapping[str, Mapping[str, float]], base_rate: float
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], frozenset[str]]:
+    """Returns header, rows and numbers of a comparison where a record has several labels."""
+    header = ("model", "all labels right", "mean over labels", "mean AUC")
+    rows = tuple(
+        (
+            name,
+            f"{100 * found['accuracy']:.1f} %",
+            f"{100 * found['label_accuracy']:.1f} %",
+            f"{found['auc']:.3f}" if "auc" in found else "–",
+        )
+        for name, found in models.items()
+    )
+    base = ("always the commoner value (base rate)", "–", f"{100 * base_rate:.1f} %", "0.500")
+    return header, (*rows, base), frozenset(header[1:])

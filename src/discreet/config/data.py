@@ -12,7 +12,8 @@ from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, mod
 from discreet.data.bins import MOST_BINS
 from discreet.data.dates import DateOrder
 from discreet.kinds.fields import Count, Positive, Section
-from discreet.kinds.preparation import StandardiseConfig
+from discreet.kinds.heads import MOST_LABELS
+from discreet.kinds.preparation import CentreConfig, PreparationConfig, ProjectConfig, StandardiseConfig
 
 MOST_CLASSES = 1 << 16
 """Whoever reads a plan writes down a text for each class of a table."""
@@ -106,6 +107,21 @@ def _person_table(person: object) -> object:
     return person
 
 
+def _label_or_labels(stated: object) -> object:
+    """Refuses what is neither a column nor a list of two to eight, in one line for both."""
+    if isinstance(stated, str):
+        return stated
+    names = list(stated) if isinstance(stated, list | tuple) else []
+    known = all(isinstance(name, str) and name for name in names)
+    if not (known and len(set(names)) == len(names) and 2 <= len(names) <= MOST_LABELS):
+        raise ValueError(
+            f'must be a column, or a list of 2 to {MOST_LABELS} different ones as in ["diabetes", "stroke"]; '
+            f"got {stated!r}"
+        )
+    return tuple(names)
+
+
+Label = Annotated[str | tuple[str, ...], BeforeValidator(_label_or_labels)]
 Source = Annotated[str | dict[str, str], BeforeValidator(_text_or_texts)]
 Written = str | dict[str, str]
 Missing = Literal["indicator", "neutral"]
@@ -152,7 +168,7 @@ class DataConfig(Section):
         keep_test_set: hold out the source's own test records, where it has some; false puts them among the
             others, and holds out ``test_fraction`` of all.
         split_seed: public seed of the split and of random partitions.
-        label: the column to predict (csv).
+        label: the column to predict, or a list of two to eight with two values each (csv).
         label_range: where the label is a number: its public range, as in ``[0, 60]``. The model is then a
             regression; there are no classes, and what lies outside is clipped (csv).
         ranges: numeric feature columns with their plausible range (csv). Here and below ``*`` in a name
@@ -170,6 +186,7 @@ class DataConfig(Section):
         encoding: of the text; left out, UTF-8. Encodings of one byte a character will do (csv).
         decimal: the decimal sign; left out, a point (csv).
         classes: the label's texts in order, such as ``["no", "yes"]``; left out, they are 0, 1, ... (csv).
+            Several labels have the same two.
         num_classes: number of classes; left out, as many as there are ``classes``.
         feature_norm_bound: L2 norm that every record is scaled to, from 2^-40 to 2^40.
         asked: whether records are asked questions, and no model is trained on them: they keep their numbers
@@ -185,6 +202,8 @@ class DataConfig(Section):
             heads; ``scattering-maps`` is for networks such as ``cnn-group-norm``. ``map:module:function`` is
             a function of one's own from one record to a vector, for arrays in memory.
         standardise: centres and scales numbers by what a noisy sum before the first round says of them.
+        centre: centres whole records, of arrays too, by their noisy mean; in place of ``standardise``.
+        project: centres them and projects them onto the directions that noisy moments show; likewise.
     """
 
     source: Source
@@ -194,7 +213,7 @@ class DataConfig(Section):
     split_seed: Annotated[int, Field(ge=0)] = 0
     id: str | None = None
     person: Annotated[PersonConfig | None, BeforeValidator(_person_table)] = None
-    label: str | None = None
+    label: Label | None = None
     label_range: tuple[float, float] | None = None
     ranges: dict[str, tuple[float, float]] | None = None
     bins: BinsConfig | None = None
@@ -214,6 +233,8 @@ class DataConfig(Section):
     partition: PartitionConfig | None = None
     transform: Transform | None = None
     standardise: StandardiseConfig | None = None
+    centre: CentreConfig | None = None
+    project: ProjectConfig | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -283,6 +304,32 @@ class DataConfig(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _several_have_two_values(self) -> Self:
+        """Refuses, for several labels, what is for one."""
+        if not self.several:
+            return self
+        stated = [name for name in ("label_range", "num_classes") if getattr(self, name) is not None]
+        if stated:
+            raise ValueError(f"{' and '.join(stated)} must be left out where there are several labels")
+        if self.classes is not None and len(self.classes) != 2:
+            raise ValueError(
+                f"classes must be two texts where there are several labels; got {len(self.classes)}"
+            )
+        return self
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns to predict."""
+        if self.label is None:
+            return ()
+        return (self.label,) if isinstance(self.label, str) else self.label
+
+    @property
+    def several(self) -> int:
+        """How many labels a record has, if there are several; else 0."""
+        return 0 if isinstance(self.label, str) else len(self.labels)
+
     def __repr__(self) -> str:
         where = self.source if isinstance(self.source, str) else ", ".join(self.source)
         label = "" if self.label is None else f"; label {self.label!r}"
@@ -290,6 +337,33 @@ class DataConfig(Section):
 
     def __str__(self) -> str:
         return repr(self)
+
+    @property
+    def preparation(self) -> PreparationConfig | None:
+        """How records are prepared by a release before the first round; None if they are not."""
+        return self.standardise or self.centre or self.project
+
+    def model_shape(self, feature_shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the shape of a record as the model takes it, of the shape as it is read."""
+        return feature_shape if self.preparation is None else self.preparation.model_shape(feature_shape)
+
+    @property
+    def makes_own_records(self) -> bool:
+        """Whether a function of the user's own, ``module:function``, makes the records."""
+        sources = [self.source] if isinstance(self.source, str) else list(self.source.values())
+        return any(":" in one and one.partition(":")[0] not in _SCHEMES for one in sources)
+
+    @model_validator(mode="after")
+    def _one_preparation(self) -> Self:
+        """Refuses two preparations of one training."""
+        given = [name for name in ("standardise", "centre", "project") if getattr(self, name) is not None]
+        if given[1:]:
+            raise ValueError(
+                f"{' and '.join(given)} must not both be given: each asks records as they are read, and to "
+                "ask those that another prepared would be a second release. A projection centres records "
+                f"too; leave {given[0]!r} out, or {given[-1]!r}"
+            )
+        return self
 
     @property
     def unit_capacity(self) -> int | dict[str, int] | None:
@@ -347,6 +421,8 @@ _OF_TRAINING = (
     "feature_shape",
     "transform",
     "standardise",
+    "centre",
+    "project",
 )
 _IN_MEMORY = "memory"
 _TABLES = ("csv:", "parquet:")

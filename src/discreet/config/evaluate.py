@@ -8,7 +8,7 @@ from pydantic import Field
 
 from discreet.kinds.fields import Count, Positive, Section
 from discreet.kinds.question import Column, StatedBins
-from discreet.kinds.questions import RISKS
+from discreet.kinds.questions import RISKS, Threshold
 
 
 class StopConfig(Section):
@@ -37,8 +37,12 @@ class EvaluateConfig(Section):
             left out, that of the training. Do not count them.
         bins: at which edges, or into how many of equal width, predicted probabilities are cut; two classes.
         by: a column of texts: every group is measured too.
+        threshold: the probability from which on a record is called the second class, an edge of ``bins``; for
+            two classes. Left out, one half, or the next edge above.
         mechanism: law of the noise; ``discrete-laplace`` is narrower for one to a few evaluations.
         stop: whether the training ends when evaluations no longer improve.
+        keep: which model is released: ``best``, that of the evaluation with the best noisy accuracy, the
+            first of equals; or ``last``, that of the last round, which is the default.
     """
 
     every: Annotated[int, Field(ge=1, le=1_000_000)]
@@ -46,5 +50,7 @@ class EvaluateConfig(Section):
     capacity: Count | dict[str, Count] | None = None
     bins: StatedBins = RISKS
     by: Column | None = None
+    threshold: Threshold | None = None
     mechanism: Literal["rounded-gaussian", "discrete-laplace"] = "rounded-gaussian"
     stop: StopConfig | None = None
+    keep: Literal["best", "last"] | None = None

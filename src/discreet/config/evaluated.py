@@ -60,9 +60,11 @@ def evaluation(
             f"a model must be {LINEAR!r} to be evaluated by silos, whose scores are then the same on every "
             f"machine; it is {name!r}."
         )
-    if trained["data"].get("standardise") is not None:
+    prepares = {"standardise": "standardises", "centre": "centres", "project": "projects"}
+    done = [word for key, word in prepares.items() if trained["data"].get(key) is not None]
+    if done:
         raise ConfigurationError(
-            "a model must take records as they are read to be evaluated by silos; it standardises them. "
+            f"a model must take records as they are read to be evaluated by silos; it {done[0]} them. "
             "Ask while it trains ([evaluate]), or measure it on rows of your own: discreet evaluate."
         )
     if trained["data"].get("label_range") is not None:

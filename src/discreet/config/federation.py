@@ -27,6 +27,7 @@ from discreet.data import (
     table_columns,
 )
 from discreet.data.dialect import COMMAS, Dialects
+from discreet.data.headers import miswritten
 from discreet.data.labels import NUMBER
 from discreet.data.names import expanded, has_pattern
 from discreet.data.persons import PersonRule
@@ -118,7 +119,7 @@ def with_named_columns(data: DataConfig, header: Iterable[str] | None = None) ->
     known = list(dict.fromkeys(_header(data) if header is None else header))
     column = data.partition.column if isinstance(data.partition, ColumnPartition) else None
     whose = data.id if data.person is None else data.person.column
-    taken = [name for name in (data.label, whose, column, *(data.drop or ())) if name is not None]
+    taken = [name for name in (*data.labels, whose, column, *(data.drop or ())) if name is not None]
     found, problems = expanded(rules, known, taken)
     features = [name for stated in found.values() for name in stated]
     of_missing, more = expanded({"missing": missing}, features, ())
@@ -138,7 +139,9 @@ def _header(data: DataConfig) -> list[str]:
     """Returns the columns of all files of a source."""
     if not of_tables(data.source):
         raise DataError("a pattern of columns is for csv: and parquet: sources, whose headers are read.")
-    found, problems = table_files(_expanded_path(data.source), public_facts(data).dialects).headers()
+    files = table_files(_expanded_path(data.source), public_facts(data).dialects)
+    found, problems = files.headers()
+    problems += miswritten(found, files)[0]
     if problems:
         raise together(problems, "files cannot be read")
     return [name for header in found.values() for name in header]
@@ -168,6 +171,8 @@ def table_shape(data: DataConfig) -> tuple[int, int] | None:
         return None
     features = sum(len(column.names) for column in columns) or 1
     classes = NUMBER if facts.outcome is not None else len(facts.class_texts())
+    if data.several:
+        classes = 1 << len(data.labels)
     return features + (0 if data.asked is True else 1), classes
 
 

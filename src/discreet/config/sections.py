@@ -32,7 +32,9 @@ from discreet.kinds import (
 )
 from discreet.kinds.fields import Count, Positive, Section, one_line
 from discreet.kinds.model_facts import LINEAR
+from discreet.kinds.preparation import PreparationConfig
 from discreet.kinds.questions import MOST_QUESTIONS, Question
+from discreet.kinds.untuned_steps import AUTO
 
 
 class TrainingConfig(Section):
@@ -43,7 +45,8 @@ class TrainingConfig(Section):
             where segments state them. With a schedule, the contributions that a silo makes at most.
         local: what a silo computes in a round.
         sampling: who enters a round.
-        server: how an aggregate becomes the next model.
+        server: how an aggregate becomes the next model; "auto", as left out, where stable-steps have no
+            learning rate.
         schedule: whether a sum waits for every silo, or every silo sends by itself; left out, it waits.
         segments: rounds with settings of their own, one segment after the other; left out, all are alike.
     """
@@ -54,6 +57,21 @@ class TrainingConfig(Section):
     server: ServerConfig = AveragingConfig()
     schedule: ScheduleConfig | None = None
     segments: Segments | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _server_left_to_the_plan(cls, data: Any) -> Any:
+        """Takes "auto" for a server rule that is left out, where a plan finds one."""
+        if not isinstance(data, Mapping) or data.get("server") != AUTO:
+            return data
+        local = data.get("local")
+        stated = isinstance(local, Mapping) and local.get("learning_rate", AUTO) != AUTO
+        if stated or not isinstance(local, Mapping) or local.get("kind") != "stable-steps":
+            raise ValueError(
+                "'server' must be a table where the plan does not choose the learning rate; got \"auto\". "
+                "Only stable-steps without 'learning_rate' leave it to the plan"
+            )
+        return {key: value for key, value in data.items() if key != "server"}
 
     @model_validator(mode="after")
     def _left_to_the_plan(self) -> TrainingConfig:
@@ -111,6 +129,9 @@ class TrainingConfig(Section):
         return self.rounds
 
 
+AUTO_NORM = {"quantile": 0.5, "initial": 0.1, "learning_rate": 0.5}
+"""The median of the lengths, from a guess that is rather too short for features of length 1."""
+
 _ASKING: dict[str, Any] = {"rounds": 1, "local": {"kind": "questions"}}
 
 
@@ -126,7 +147,9 @@ class PrivacyConfig(Section):
             Gaussian noise for one to a few questions, and dearer where many releases compose.
         against: whom the target is for. ``outsiders`` leaves other members out, as publications do that count
             every share of noise; their row is then printed with its larger ε.
-        clip_norm: L2 norm that every contribution is shortened to: a number, or a table with a ``quantile``.
+        clip_norm: L2 norm that every contribution is shortened to: a number, or a table with a ``quantile``;
+            "auto" is such a table, ``{ quantile = 0.5, initial = 0.1, learning_rate = 0.5 }``, and nothing
+            where stable-steps clip nothing.
     """
 
     unit: Literal["record", "person", "client"] = "record"
@@ -272,6 +295,11 @@ class Config(Section):
         return repr(self)
 
     @property
+    def preparation(self) -> PreparationConfig | None:
+        """What a release before the first round asks of training records; None if there is none."""
+        return self.training.local.preparation or self.data.preparation
+
+    @property
     def measures(self) -> bool:
         """Whether models are measured on held-out records, without noise."""
         return self.run.evaluate and self.ask is None
@@ -293,6 +321,19 @@ class Config(Section):
             whole = {} if records.get("asked") else {"test_fraction": 0.0, "asked": True}
             records = {**whole, **records}
         return {"name": "questions", "model": {"name": ANSWERS}, "training": _ASKING, **data, "data": records}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _clip_norm_finds_itself(cls, data: Any) -> Any:
+        """Writes down what an automatic clipping norm is: the median of lengths, or none."""
+        privacy = data.get("privacy") if isinstance(data, Mapping) else None
+        if not isinstance(privacy, Mapping) or privacy.get("clip_norm") != AUTO:
+            return data
+        training = data.get("training")
+        local = training.get("local") if isinstance(training, Mapping) else None
+        clips = not (isinstance(local, Mapping) and local.get("kind") == "stable-steps")
+        kept = {key: value for key, value in privacy.items() if key != "clip_norm"}
+        return {**data, "privacy": kept | ({"clip_norm": AUTO_NORM} if clips else {})}
 
     @model_validator(mode="before")
     @classmethod
@@ -367,20 +408,24 @@ class Config(Section):
     @model_validator(mode="after")
     def _preparation_is_proven(self) -> Config:
         """Refuses a preparation beside what it is not proven with (docs/theory/questions.md)."""
-        if self.data.standardise is None or self.ask is not None:
+        stated = self.preparation
+        if stated is None or self.ask is not None:
             return self
+        key = stated.path
+        if self.data.preparation is not None and stated is not self.data.preparation:
+            raise ValueError(
+                f"{key} must be public numbers with {self.data.preparation.path}: one release before the "
+                "first round asks the training records, and it asks about one of the two"
+            )
         if self.privacy.unit == "client":
             raise ValueError(
-                "'data.standardise' must be without the client unit: it asks records, and a client has any "
-                "number of them"
+                f"{key} must be without the client unit: it asks records, and a client has any number of them"
             )
         if self.training.schedule is not None:
-            raise ValueError(
-                "'data.standardise' must be without 'training.schedule', where sums ask some silos only"
-            )
+            raise ValueError(f"{key} must be without 'training.schedule', where sums ask some silos only")
         if self.training.local.noise_inside:
             raise ValueError(
-                "'data.standardise' must be without noisy-steps, whose noise need not add up over silos as "
+                f"{key} must be without noisy-steps, whose noise need not add up over silos as "
                 "that of its sum does"
             )
         return self
@@ -406,6 +451,12 @@ class Config(Section):
             )
         if self.data.test_fraction == 0.0:
             raise ValueError("'data.test_fraction' must be above 0 where held-out records are asked; got 0")
+        moved = self.data.centre or self.data.project
+        if moved is not None and self.evaluate.by is not None:
+            raise ValueError(
+                f"'evaluate.by' must be left out with 'data.{moved.key}', under which records have no "
+                "columns left"
+            )
         if self.model.name != LINEAR or self.data.label_range is not None:
             found = "a regression" if self.data.label_range is not None else repr(self.model.name)
             raise ValueError(

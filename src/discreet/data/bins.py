@@ -73,7 +73,7 @@ class Bins:
 
     def notes(self, name: str, rows: int, found: Unusable) -> tuple[str, ...]:
         """Returns what the owner should know of the column in a file of ``rows`` rows."""
-        column = json.dumps(self.column)
+        column = json.dumps(self.column, ensure_ascii=False)
         what = "hold no finite number; they have " + ("the bin of missing ones" if self.missing else "no bin")
         accept = accept_in_numbers(self.column, rows, found, missing=self.missing)
         unread = cells_note(name, rows, self.column, found.unread, what=what, accept=accept)

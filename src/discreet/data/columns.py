@@ -75,7 +75,7 @@ class Numeric:
 
     def notes(self, name: str, rows: int, found: Unusable) -> tuple[str, ...]:
         """Returns what the owner should know of the column in a file of ``rows`` rows."""
-        column = json.dumps(self.column)
+        column = json.dumps(self.column, ensure_ascii=False)
         unread = cells_note(
             name,
             rows,
@@ -141,7 +141,7 @@ class Days:
 
     def notes(self, name: str, rows: int, found: Unusable) -> tuple[str, ...]:
         """Returns what the owner should know of the column in a file of ``rows`` rows."""
-        column, order = json.dumps(self.column), self.order.value
+        column, order = json.dumps(self.column, ensure_ascii=False), self.order.value
         example = {DateOrder.YMD: "2020-05-17", DateOrder.DMY: "17.5.2020", DateOrder.MDY: "5/17/2020"}
         unread = cells_note(
             name,
@@ -307,5 +307,5 @@ def _unknown_note(
     """Returns a line about cells that are none of ``values``."""
     what = f"are none of {', '.join(values)}; they count as none of them"
     known = json.dumps([*values, "TEXT"], ensure_ascii=False)
-    texts = f"name every text, categories = {{ {json.dumps(column)} = {known} }}"
+    texts = f"name every text, categories = {{ {json.dumps(column, ensure_ascii=False)} = {known} }}"
     return cells_note(name, rows, column, found.unread, what=what, accept=accept(column, found, texts))

@@ -25,6 +25,8 @@ from discreet.errors import DataError
 CELLS_AT_A_TIME = 250_000
 """Of the cells that are kept as text at once; some 20 MB."""
 
+_SPOILT_MARK = ("\ufffd\ufffd", "\xff\xfe", "\xfe\xff")
+"""The mark of UTF-16 at the beginning of a header, read as UTF-8 or as one byte a character."""
 _COMMA_WHOLE = re.compile(r"([+-]?[0-9]+),0*")
 
 
@@ -47,7 +49,10 @@ class CsvFile:
             DataError: if the file cannot be read, has no header or repeats a column.
         """
         with self._opened() as text, any_length():
-            return _header(csv.reader(text, delimiter=self.dialect.separator), self.name)
+            found = _header(csv.reader(text, delimiter=self.dialect.separator), self.name)
+        if found[0].startswith(_SPOILT_MARK):
+            raise DataError(f"{self.name} must be UTF-8; it is UTF-16. Save it as UTF-8.")
+        return found
 
     def tables(self, wanted: Sequence[str]) -> Iterator[Table]:
         """Yields columns of the file, some rows at a time and at least once.

@@ -13,7 +13,7 @@ from discreet.data.bins import Bins, cuts_of
 from discreet.data.columns import Categories, Column, Days, Numeric
 from discreet.data.dates import DateOrder
 from discreet.data.dialect import Dialects
-from discreet.data.labels import Outcome
+from discreet.data.labels import Columns, Outcome
 from discreet.data.names import matches
 from discreet.data.persons import PersonRule
 from discreet.data.table import nearest_hint
@@ -34,7 +34,7 @@ class PublicFacts:
     """A user's statements about a file, from public knowledge and never from the records.
 
     Attributes:
-        label: column to predict (tables: csv and parquet).
+        label: column to predict, or several with two values each (tables: csv and parquet).
         label_range: public range of a label that is a number; None for classes.
         id: column, or array of an npz file, that says whose record it is.
         person: which records of one person are used, where ``id`` says whose they are and the unit is the
@@ -57,7 +57,7 @@ class PublicFacts:
         asked: whether records are asked questions: they keep their numbers, and need no label (tables).
     """
 
-    label: str | None = None
+    label: Columns | None = None
     id: str | None = None
     person: PersonRule | None = None
     ranges: Mapping[str, tuple[float, float]] | None = None

@@ -1,7 +1,8 @@
-"""What the label of a table is: one of several classes, or a number in a public range.
+"""What the label of a table is: one of several classes, a number in a public range, or several labels.
 
-A label is an integer in memory either way, so that records are held out, dealt out and told apart by one
-rule: the number of a class, or the place of a number in its range, counted in `PARTS` for half of it.
+A label is an integer in memory always, so that records are held out, dealt out and told apart by one rule:
+the number of a class; the place of a number in its range, counted in `PARTS` for half of it; or of several
+labels with two values, the number whose bit k, from 0, is the k-th one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from discreet.arrays import Floats, Integers
 from discreet.data.columns import category_numbers
-from discreet.data.remarks import label_notes, outcome_notes
+from discreet.data.remarks import label_notes, outcome_notes, several_notes
 from discreet.data.spelling import spelling
 from discreet.data.table import Table
 from discreet.errors import DataError
@@ -23,6 +24,10 @@ NUMBER = 1
 
 PARTS = 1 << 30
 """Half of a range has so many parts: numbers are rounded to them, finer than float32 tells features apart."""
+
+
+Columns = str | tuple[str, ...]
+"""The column that holds the label, or those of several labels, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +44,15 @@ class Classes:
         if not len(set(map(spelling, self.texts))) == len(self.texts) >= 2:
             raise DataError(f"there must be at least two distinct classes; got {len(self.texts)}.")
 
-    def read(self, table: Table, column: str) -> tuple[Integers, Integers]:
+    def read(self, table: Table, column: Columns) -> tuple[Integers, Integers]:
         """Returns the class of every row, -1 for none; and how many rows each class has, and last none."""
-        labels = category_numbers(table, column, self.texts)
+        labels = category_numbers(table, str(column), self.texts)
         none = len(self.texts)
         return labels, np.bincount(np.where(labels < 0, none, labels), minlength=none + 1)
 
-    def notes(self, name: str, column: str, counts: Integers) -> tuple[str, ...]:
+    def notes(self, name: str, column: Columns, counts: Integers) -> tuple[str, ...]:
         """Returns what the owner should know of the labels of a file, from the counts of its rows."""
-        return label_notes(name, column, self.texts, counts)
+        return label_notes(name, str(column), self.texts, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,33 +107,58 @@ class Outcome:
         """Returns the numbers that some labels stand for, clipped and rounded as they are."""
         return self.numbers(self.positions(labels))
 
-    def read(self, table: Table, column: str) -> tuple[Integers, Integers]:
+    def read(self, table: Table, column: Columns) -> tuple[Integers, Integers]:
         """Returns the label of every row, -1 for none; and how many are inside, outside and without one."""
-        numbers = table.numbers(column)
+        numbers = table.numbers(str(column))
         labels = self.labels(numbers)
         unusable = int((labels < 0).sum())
         outside = int(((numbers < self.low) | (numbers > self.high)).sum())
         return labels, np.array([len(labels) - unusable - outside, outside, unusable])
 
-    def notes(self, name: str, column: str, counts: Integers) -> tuple[str, ...]:
+    def notes(self, name: str, column: Columns, counts: Integers) -> tuple[str, ...]:
         """Returns what the owner should know of the labels of a file, from the counts of its rows."""
-        return outcome_notes(name, column, self.low, self.high, counts)
+        return outcome_notes(name, str(column), self.low, self.high, counts)
 
 
 @dataclass(frozen=True, slots=True)
 class NoLabel:
     """No label at all: records are asked questions, and every one has class 0."""
 
-    def read(self, table: Table, column: str) -> tuple[Integers, Integers]:  # noqa: ARG002 - as the others
+    def read(self, table: Table, column: Columns) -> tuple[Integers, Integers]:  # noqa: ARG002 - as the others
         """Returns 0 for every row, and how many there are."""
         return np.zeros(len(table), dtype=np.int64), np.array([len(table)])
 
-    def notes(self, name: str, column: str, counts: Integers) -> tuple[str, ...]:  # noqa: ARG002
+    def notes(self, name: str, column: Columns, counts: Integers) -> tuple[str, ...]:  # noqa: ARG002
         """Returns nothing."""
         return ()
 
 
-LabelRule = Classes | Outcome | NoLabel
+@dataclass(frozen=True, slots=True)
+class SeveralLabels:
+    """Some columns with two values each; a record that lacks one of them has no label.
+
+    Attributes:
+        columns: their names.
+        texts: of both values, the same in all columns.
+    """
+
+    columns: tuple[str, ...]
+    texts: tuple[str, str]
+
+    def read(self, table: Table, column: Columns) -> tuple[Integers, Integers]:  # noqa: ARG002 - as the others
+        """Returns the number of every row's labels, -1 for none; how many rows have each, and last none."""
+        found = np.stack([category_numbers(table, one, self.texts) for one in self.columns])
+        numbers = (np.maximum(found, 0) << np.arange(len(self.columns))[:, None]).sum(axis=0)
+        labels = np.where((found < 0).any(axis=0), -1, numbers)
+        none = 1 << len(self.columns)
+        return labels, np.bincount(np.where(labels < 0, none, labels), minlength=none + 1)
+
+    def notes(self, name: str, column: Columns, counts: Integers) -> tuple[str, ...]:  # noqa: ARG002
+        """Returns what the owner should know of the labels of a file, from the counts of its rows."""
+        return several_notes(name, self.columns, self.texts, counts)
+
+
+LabelRule = Classes | Outcome | SeveralLabels | NoLabel
 
 
 def extreme_labels(num_classes: int) -> Integers:

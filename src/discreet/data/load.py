@@ -16,6 +16,7 @@ from discreet.data.facts import PublicFacts
 from discreet.data.federation import Federation, Silo
 from discreet.data.frames import table_of
 from discreet.data.function_source import federation_of_function
+from discreet.data.headers import missing_columns
 from discreet.data.identity import Identities
 from discreet.data.npz_source import pool_of_npz
 from discreet.data.partition import ColumnSilos, Dealer, Partition
@@ -25,7 +26,7 @@ from discreet.data.remarks import unused_note
 from discreet.data.silo_rows import SiloRows
 from discreet.data.split import Side, Split
 from discreet.data.table import nearest_hint
-from discreet.data.table_files import Source, missing_columns, of_several, of_tables, table_files, together
+from discreet.data.table_files import Source, of_several, of_tables, table_files, together
 from discreet.data.table_source import pools_of_tables
 from discreet.errors import DataError
 from discreet.randomness import SeededRandom

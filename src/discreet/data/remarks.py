@@ -32,6 +32,36 @@ def label_notes(name: str, column: str, classes: Sequence[str], counts: Integers
     return (*left_out, f"{name}, column {column!r}: no record is of class {', '.join(absent)}.")
 
 
+def several_notes(
+    name: str, columns: Sequence[str], texts: Sequence[str], counts: Integers
+) -> tuple[str, ...]:
+    """Counts the records that are left out for one of several labels, and names labels with one value only.
+
+    Args:
+        name: the file's.
+        columns: the labels'.
+        texts: of their two values.
+        counts: records of each combination, whose bit k is the k-th label, and last of none.
+    """
+    rows, without = int(counts.sum()), int(counts[-1])
+    notes = []
+    if without:
+        named, values = ", ".join(map(repr, columns)), " or ".join(texts)
+        notes.append(
+            f"{name}, labels {named}: {without} of {rows} records hold something else than {values} in one "
+            "of them; THESE RECORDS ARE LEFT OUT. Name both values by their texts, as in "
+            'classes = ["no", "yes"].'
+        )
+    known = rows - without
+    for place, column in enumerate(columns):
+        of_value = [0, 0]
+        for number, count in enumerate(counts[:-1].tolist()):
+            of_value[number >> place & 1] += count
+        if known and 0 in of_value:
+            notes.append(f"{name}, column {column!r}: no record is of class {texts[of_value.index(0)]}.")
+    return tuple(notes)
+
+
 def outcome_notes(name: str, column: str, low: float, high: float, counts: Integers) -> tuple[str, ...]:
     """Counts the records that are left out for their label, and those whose label is clipped.
 
@@ -105,11 +135,15 @@ _OF_COLUMN = re.compile(rf"(?P<file>.*?), column (?P<column>{_QUOTED}): (?P<said
 _FEW = 3
 
 
-def grouped(notes: Iterable[str]) -> list[str]:
-    """Says what is remarked of many columns of a file once, with the first column's numbers.
+_OF_FILE = re.compile(rf"(?P<file>[^:]*?)(?P<column>(?:, column {_QUOTED})?): (?P<said>.*)", re.DOTALL)
+_FEW_FILES = 2
 
-    Remarks are of one kind if they differ in numbers, ranges and the names of columns alone. Up to three stay
-    as they are.
+
+def grouped(notes: Iterable[str]) -> list[str]:
+    """Says what is remarked of many columns of a file, or of one in many files, once, with the first numbers.
+
+    Remarks are of one kind if they differ in numbers, ranges and the names of columns, or files, alone. Up to
+    three columns, or two files, stay as they are.
 
     Example:
         >>> grouped(f"a.csv, column 'c{n}': {n} of 9 cells are blank." for n in range(1, 9))
@@ -120,7 +154,31 @@ def grouped(notes: Iterable[str]) -> list[str]:
         found = _OF_COLUMN.fullmatch(note)
         key = (str(place),) if found is None else (found["file"], _kind(found["said"]))
         kinds.setdefault(key, []).append((note, "" if found is None else found["column"]))
-    return [line for own in kinds.values() for line in _together(own)]
+    return _over_files([line for own in kinds.values() for line in _together(own)])
+
+
+def _over_files(lines: Sequence[str]) -> list[str]:
+    """Says what is remarked of several files in the same words once, in place of the first."""
+    parts = [_OF_FILE.fullmatch(line) for line in lines]
+    kinds = [None if part is None else (part["column"], _kind(part["said"])) for part in parts]
+    files: dict[tuple[str, str], list[str]] = {}
+    for kind, part in zip(kinds, parts, strict=True):
+        if kind is not None and part is not None:
+            files.setdefault(kind, []).append(part["file"])
+    said, done = list[str](), set[tuple[str, str]]()
+    for kind, line in zip(kinds, lines, strict=True):
+        if kind is None or len(files[kind]) <= _FEW_FILES:
+            said.append(line)
+        elif kind not in done:
+            done.add(kind)
+            said.append(f"{line} {_likewise('files', files[kind][1:])}")
+    return said
+
+
+def _likewise(what: str, others: Sequence[str]) -> str:
+    more = len(others) - _FEW
+    rest = f" and {more} more" if more > 0 else ""
+    return f"Likewise {len(others)} more {what}: {', '.join(others[:_FEW])}{rest}."
 
 
 def _kind(said: str) -> str:
@@ -132,10 +190,7 @@ def _together(own: Sequence[tuple[str, str]]) -> list[str]:
     if len(own) <= _FEW:
         return [note for note, _ in own]
     (first, _), *others = own
-    more = len(others) - _FEW
-    rest = f" and {more} more" if more > 0 else ""
-    named = ", ".join(column for _, column in others[:_FEW])
-    return [f"{first} Likewise {len(others)} more columns: {named}{rest}."]
+    return [f"{first} {_likewise('columns', [column for _, column in others])}"]
 
 
 def unused_note(name: str, header: Iterable[str], used: Iterable[str]) -> tuple[str, ...]:

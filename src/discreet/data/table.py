@@ -80,15 +80,18 @@ def no_column(name: str, known: Iterable[str]) -> str:
     return f"there is no column {name!r}.{nearest_hint(name, known)}"
 
 
+def likely_separator(header: Collection[str]) -> str:
+    """Returns the separator that would split a header of one column; empty if there is none."""
+    (only,) = header if len(header) == 1 else ("",)
+    return next((separator for separator in (";", "\t", "|") if separator in only), "")
+
+
 def split_hint(header: Collection[str]) -> str:
     """Returns a sentence about a header of one column that another separator would split; else nothing."""
-    (only,) = header if len(header) == 1 else ("",)
-    for separator in (";", "\t", "|"):
-        if separator in only:
-            return (
-                f"Its one column is {only!r}; if cells end at {separator!r}, set separator = {separator!r}."
-            )
-    return ""
+    if not (separator := likely_separator(header)):
+        return ""
+    (only,) = header
+    return f"Its one column is {only!r}; if cells end at {separator!r}, set separator = {separator!r}."
 
 
 ACCEPT = " To accept them:"

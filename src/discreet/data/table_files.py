@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.data.csv_file import CsvFile
 from discreet.data.dialect import Dialect, Dialects
 from discreet.data.parquet_file import ParquetFile
-from discreet.data.table import no_column
 from discreet.errors import DataError
 
 TableFile = CsvFile | ParquetFile
 Source = str | Mapping[str, str]
 """Where records are: one text, or one for each silo by its public name."""
 
-_MOST_NAMED = 20
 _SUFFIXES = {"csv": (".csv", ".csv.gz"), "parquet": (".parquet",)}
 TABLES = tuple(f"{scheme}:" for scheme in _SUFFIXES)
 
@@ -134,21 +132,3 @@ def together(problems: Sequence[str], what: str) -> DataError:
     for problem in problems:
         whole.add_note(problem)
     return whole
-
-
-def missing_columns(
-    headers: Mapping[str, Iterable[str]], files: TableFiles, used: Iterable[str]
-) -> list[str]:
-    """Says of every file which columns it lacks."""
-    problems = []
-    for silo, header in headers.items():
-        known = set(header)
-        lacking = [column for column in used if column not in known]
-        problems += [
-            f"{files.files[silo].name}: {no_column(column, header)}" for column in lacking[:_MOST_NAMED]
-        ]
-        if len(lacking) > _MOST_NAMED:
-            problems.append(
-                f"{files.files[silo].name}: {len(lacking) - _MOST_NAMED} more columns are missing."
-            )
-    return problems

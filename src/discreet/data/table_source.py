@@ -11,7 +11,7 @@ import numpy as np
 from discreet.arrays import Float32s, Floats, Integers
 from discreet.data.columns import Column, encode, feature_names
 from discreet.data.identity import Identities, Marks
-from discreet.data.labels import NUMBER, Classes, LabelRule, NoLabel, Outcome
+from discreet.data.labels import NUMBER, Classes, Columns, LabelRule, NoLabel, Outcome, SeveralLabels
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.pool import SILO, Pool
 from discreet.data.records import Records
@@ -29,8 +29,9 @@ class TableSchema:
     """Public facts about a table.
 
     Attributes:
-        label: the column to predict; empty where nothing is predicted.
-        classes: its possible texts; their order numbers the classes. None where it is a number.
+        label: the column to predict, or several; empty where nothing is predicted.
+        classes: its possible texts; their order numbers the classes. None where it is a number. Of several
+            labels the two texts of each.
         columns: which columns become features, and by which public rule.
         silo: the column that says which silo holds a record, or None; `SILO` for one table a silo.
         id: the column that says whose record it is, or None.
@@ -39,7 +40,7 @@ class TableSchema:
         asked: whether records are asked questions; how many there are needs no column.
     """
 
-    label: str
+    label: Columns
     classes: tuple[str, ...]
     columns: tuple[Column, ...]
     silo: str | None
@@ -54,21 +55,35 @@ class TableSchema:
         if self.outcome is not None and self.classes:
             raise DataError("a label with a range must be without classes; got both.")
         _ = self.rule
-        if self.label in {column.column for column in self.columns}:
-            raise DataError(
-                f"the label {self.label!r} must not be a feature as well; remove it from features."
-            )
+        features = {column.column for column in self.columns}
+        if both := [name for name in self.labels if name in features]:
+            raise DataError(f"the label {both[0]!r} must not be a feature as well; remove it from features.")
 
     @property
     def rule(self) -> LabelRule:
         """How a label is read."""
         if not self.label:
             return NoLabel()
+        if not isinstance(self.label, str):
+            if len(self.classes) != 2:
+                raise DataError(
+                    f"several labels must have two classes each; got {len(self.classes)}. Name both values."
+                )
+            return SeveralLabels(self.label, (self.classes[0], self.classes[1]))
         return Classes(self.classes) if self.outcome is None else self.outcome
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns that are predicted."""
+        if isinstance(self.label, str):
+            return (self.label,) if self.label else ()
+        return self.label
+
+    @property
     def num_classes(self) -> int:
-        """How many classes there are; `NUMBER` where the label is a number."""
+        """How many classes there are, or combinations of several labels; `NUMBER` of a label that is one."""
+        if not isinstance(self.label, str):
+            return 1 << len(self.label)
         return len(self.classes) if self.outcome is None else NUMBER
 
     @property
@@ -77,8 +92,7 @@ class TableSchema:
         silo = () if self.silo in (None, SILO) else (self.silo,)
         own = () if self.id is None else (self.id,)
         features = (column.column for column in self.columns)
-        label = (self.label,) if self.label else ()
-        return tuple(dict.fromkeys((*label, *features, *own, *silo)))
+        return tuple(dict.fromkeys((*self.labels, *features, *own, *silo)))
 
 
 def _known(cell: str) -> str:

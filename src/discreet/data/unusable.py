@@ -33,7 +33,7 @@ def accept(column: str, found: Unusable, otherwise: str) -> str:
     """Says which public rule would accept cells that could not be read."""
     if not found.blank:
         return otherwise
-    indicator = f'blank cells need missing = {{ {json.dumps(column)} = "indicator" }}'
+    indicator = f'blank cells need missing = {{ {json.dumps(column, ensure_ascii=False)} = "indicator" }}'
     return indicator if found.blank == found.unread else f"{indicator}; {otherwise}"
 
 
@@ -46,13 +46,17 @@ def accept_in_numbers(column: str, rows: int, found: Unusable, *, missing: bool)
         found: of the file.
         missing: whether a feature says that a cell is missing already.
     """
+    name = json.dumps(column, ensure_ascii=False)
+    if found.unread == rows > found.blank:
+        texts = f'categories = {{ {name} = ["TEXT", "OTHER TEXT"] }}'
+        return (
+            "numbers with another decimal sign need decimal; a column of texts needs "
+            f"{texts} in place of its range"
+        )
     if missing:
         return "empty the cells that hold a text for missing, such as NA"
-    if found.unread == rows > found.blank:
-        texts = f'categories = {{ {json.dumps(column)} = ["TEXT", "OTHER TEXT"] }}'
-        return f"a column of texts needs {texts} in place of its range"
     cells = "blank cells" if found.blank == found.unread else "cells that are blank or hold a text such as NA"
-    return f'{cells} need missing = {{ {json.dumps(column)} = "indicator" }}, or a number in their place'
+    return f'{cells} need missing = {{ {name} = "indicator" }}, or a number in their place'
 
 
 def without_advice(notes: Iterable[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from discreet.kinds.capped import Capped
 from discreet.kinds.clipped_update import ClippedUpdate, ClippedUpdateConfig
 from discreet.kinds.contract import LocalSection, LocalTraining
 from discreet.kinds.decay import InverseTimeConfig
-from discreet.kinds.heads import BinaryLogistic, ConvexHead, Ordinal, Softmax
+from discreet.kinds.heads import BinaryLogistic, ConvexHead, MultiLabel, Ordinal, Softmax
 from discreet.kinds.huber import Huber
 from discreet.kinds.local_sgd import LocalSgd
 from discreet.kinds.noisy_steps import NoisySteps, NoisyStepsConfig
@@ -92,6 +92,7 @@ __all__ = [
     "LocalSgd",
     "LocalTraining",
     "MomentumConfig",
+    "MultiLabel",
     "NoSamplingConfig",
     "NoisySteps",
     "NoisyStepsConfig",

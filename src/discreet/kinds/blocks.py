@@ -3,7 +3,8 @@ r"""What one record adds to a question's part of the sum: a vector of L2 norm at
 `Cells`: a 1 in one cell and 0 in all others. `Products`: with x = (1, t_1, …, t_k), where every number is in
 [-1, 1] and at most one indicator of a column is 1, the squares x_i² and √2·x_i·x_j for i < j, over R² = 1 +
 (number of columns). Their squares sum to ‖x‖⁴ = (x_1² + …)², and ‖x‖² ≤ R². A record that lacks one of
-the numbers adds zeros.
+the numbers adds zeros. `SecondMoments`: the same of all features x of a record of norm at most R.
+`FirstMoments`: (x/R, 1)/√2.
 
 So the blocks a_1·v_1, …, a_m·v_m of m questions side by side have norm at most 1 if Σ a_i² ≤ 1 (theory §10);
 and so has a weighted sum of a person's records whose weights sum to at most 1, for the ball is convex.
@@ -20,6 +21,9 @@ from discreet.kinds.variables import Choice, Contrast, Number, Score, Variable
 
 MOST_CELLS = 1 << 16
 """A question has at most so many numbers, and all questions together at most four times as many."""
+
+MOST_PROJECTED = 1024
+"""Second moments are of at most so many features: 524,800 numbers in one sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,33 @@ class Products:
         return count * (count + 1) // 2
 
 
-Block = Cells | Products
+@dataclass(frozen=True, slots=True)
+class FirstMoments:
+    """All features of a record of norm at most ``norm_bound``, and a constant 1."""
+
+    features: int
+    norm_bound: float
+
+    @property
+    def size(self) -> int:
+        """How many numbers the block has."""
+        return self.features + 1
+
+
+@dataclass(frozen=True, slots=True)
+class SecondMoments:
+    """Products of all pairs of features of a record of norm at most ``norm_bound``."""
+
+    features: int
+    norm_bound: float
+
+    @property
+    def size(self) -> int:
+        """How many numbers the block has."""
+        return self.features * (self.features + 1) // 2
+
+
+Block = Cells | Products | FirstMoments | SecondMoments
 
 
 @dataclass(frozen=True, slots=True)

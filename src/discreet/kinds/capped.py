@@ -14,7 +14,7 @@ features of norm at most R:
 q* is e_y plus the head's own residual, shortened by c / (1 - p) where 1 - p > c. For two classes this is
 Huber's idea, and equals clipping gradients (Song, Steinke, Thakkar, Thakurta 2021, section 5); for more,
 clipping by the own class's entry, not by the norm, is what keeps the residual a gradient. Of levels in an
-order, the loss of each level is capped, and their mean has c times the bound of the mean.
+order, or of several labels, the loss of each is capped, and their mean or sum has c times its bound.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 
 from discreet.arrays import Floats, Integers
 from discreet.errors import ConfigurationError
-from discreet.kinds.heads import BinaryLogistic, ConvexHead, Ordinal
+from discreet.kinds.heads import BinaryLogistic, ConvexHead, MultiLabel, Ordinal
 from discreet.kinds.huber import Huber
 from discreet.kinds.stated_loss import StatedLoss
 
@@ -70,8 +70,8 @@ class Capped:
 
     def losses_and_residuals(self, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
         """Each record's loss, shape ``(n,)``, and its derivative by the logits, ``(n, outputs)``."""
-        if isinstance(self.head, Ordinal):
-            return self.head.by_level(Capped(BinaryLogistic(), self.cap), logits, labels)
+        if isinstance(self.head, Ordinal | MultiLabel):
+            return self.head.by_binary(Capped(BinaryLogistic(), self.cap), logits, labels)
         losses, residuals = self.head.losses_and_residuals(logits, labels)
         # The own class has the largest entry, 1 - p: the others share it (softmax), or there is none.
         missing = np.abs(residuals).max(axis=1, initial=0.0)

@@ -20,6 +20,7 @@ from discreet.kinds.decay import Decay, decay_text, factor_of
 from discreet.kinds.fields import Section
 from discreet.kinds.footprint import SHARED, Footprint, NoiseSharing
 from discreet.kinds.persons import PersonWeights
+from discreet.kinds.preparation import PreparationConfig
 from discreet.kinds.sampling import SamplingConfig
 from discreet.kinds.setting import SiloSetting
 from discreet.privacy.events import FixedSizeSampling, SampledChange, Sampling
@@ -49,6 +50,11 @@ class LocalSection(Section):
     def rate_factor(self, round_index: int) -> float:  # noqa: ARG002 - one contract for all kinds
         """Returns the factor on the learning rate in a round, from 0: 1 where nothing decays."""
         return 1.0
+
+    @property
+    def preparation(self) -> PreparationConfig | None:
+        """What of the kind follows from a release before the first round; None where nothing does."""
+        return None
 
     @property
     def is_non_expansive(self) -> bool:

@@ -14,8 +14,9 @@ from discreet.kinds.contract import DecayingSection, LocalTraining
 from discreet.kinds.fields import Count, Positive, Probability, StepCount
 from discreet.kinds.float_error import with_slack
 from discreet.kinds.persons import PersonWeights
+from discreet.kinds.preparation import ClassWeightsConfig, PreparationConfig
 from discreet.kinds.setting import SiloSetting
-from discreet.kinds.weighted import ClassWeights, ConvexLoss, weights_text
+from discreet.kinds.weighted import ConvexLoss, StatedWeights, weights_text
 from discreet.privacy.events import Sampling
 from discreet.sampling import Poisson
 
@@ -29,7 +30,8 @@ class ConvexStepsSection(DecayingSection):
     probability of a record's own class counts as too low; the sensitivity, and so the noise, is proportional
     to it. 1 caps nothing. Where the label is a number it is Huber's threshold, in units of half the label's
     range: the most that a record's residual counts. ``class_weights`` has a public number for each class, in
-    their order, by which its records count; they are divided by the largest, and cost no more noise.
+    their order, by which its records count; they are divided by the largest, and cost no more noise. Or a
+    table, by which noisy counts before the first round give them.
     """
 
     sources: ClassVar[tuple[str, ...]] = ("wu2017", "hardt2016")
@@ -41,7 +43,7 @@ class ConvexStepsSection(DecayingSection):
     records_per_step: Count | None = None
     passes: StepCount = 1
     residual_cap: Probability = 1.0
-    class_weights: ClassWeights | None = None
+    class_weights: StatedWeights | None = None
 
     @model_validator(mode="after")
     def _one_of(self) -> Self:
@@ -52,6 +54,11 @@ class ConvexStepsSection(DecayingSection):
                 f"'rounds'; got {got}. Leave all of them out, and the plan works them out"
             )
         return self
+
+    @property
+    def preparation(self) -> PreparationConfig | None:
+        """The table of class weights, where noisy counts give these."""
+        return self.class_weights if isinstance(self.class_weights, ClassWeightsConfig) else None
 
     def step_count(self, capacity: int) -> int | None:
         """Returns how many steps a silo of at most ``capacity`` records takes in a pass; None: one each."""

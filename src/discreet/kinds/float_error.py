@@ -133,6 +133,15 @@ def ordinal_residual_error(outputs: int) -> float:
     return 3 * (outputs + 20) * _UNIT_ROUNDOFF
 
 
+def labels_residual_error(labels: int) -> float:
+    """Bounds the rounding of the residuals of several labels: √K times that of one.
+
+    Args:
+        labels: K.
+    """
+    return math.sqrt(labels) * entropy_residual_error(1)
+
+
 def weighted_residual_error(residual_norm: float, residual_error: float) -> float:
     """Bounds the rounding of a residual that is multiplied by a weight of at most 1: one product more.
 

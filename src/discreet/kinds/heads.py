@@ -7,6 +7,7 @@ function of the weights, is convex, L-Lipschitz and β-smooth:
 - softmax: the gradient is (p - e_y) ⊗ x with ‖p - e_y‖ ≤ √2, so L = √2·R; the Hessian is
   (diag p - ppᵀ) ⊗ xxᵀ, and the largest eigenvalue of diag p - ppᵀ is at most 1/2, so β = R²/2.
 - ordinal: a mean of K - 1 binary losses; L = √(1 + 1/(K - 1))·R and β = (1 + 1/(K - 1))·R²/4, see `Ordinal`.
+- several labels: a sum of K binary losses; L = √K·R and β = R²/4, see `MultiLabel`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ class BinaryLogistic:
     def outputs(self) -> int:
         """Number of rows of the weight matrix."""
         return 1
+
+    @property
+    def num_classes(self) -> int:
+        """Labels are below this."""
+        return 2
 
     def lipschitz(self, feature_norm_bound: float) -> float:
         """Bounds the norm of any record's gradient: R."""
@@ -84,7 +90,7 @@ class Softmax:
         return np.asarray(np.log(mass) - own), residuals
 
 
-class LevelLoss(Protocol):
+class BinaryLoss(Protocol):
     """What scores one question with two answers: binary logistic, capped or not."""
 
     def losses_and_residuals(self, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
@@ -137,9 +143,9 @@ class Ordinal:
 
     def losses_and_residuals(self, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
         """Each record's loss, shape ``(n,)``, and its derivative by the logits, ``(n, num_classes)``."""
-        return self.by_level(BinaryLogistic(), logits, labels)
+        return self.by_binary(BinaryLogistic(), logits, labels)
 
-    def by_level(self, binary: LevelLoss, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
+    def by_binary(self, binary: BinaryLoss, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
         """Returns the same with ``binary`` as the loss of each level."""
         _require_labels(labels, self.num_classes)
         levels = self.num_classes - 1
@@ -152,13 +158,65 @@ class Ordinal:
         return losses.reshape(-1, levels).mean(axis=1), residuals
 
 
-ConvexHead = BinaryLogistic | Softmax | Ordinal
+MOST_LABELS = 8
+"""A record's labels together are one of 2^8 classes at most, which are written out."""
 
 
-def head_on(outputs: int, *, ordinal: bool = False) -> ConvexHead:
-    """Returns the loss of a linear head: one output is binary, several are classes, or levels."""
+@dataclass(frozen=True, slots=True)
+class MultiLabel:
+    r"""``labels`` outputs, one for each of K labels with two values; their losses are added up.
+
+    A record's labels are one number, whose bit k, from 0, is the k-th label. With binary residuals
+    r_k in [-1, 1] the derivative by the logits is (r_1, ..., r_K), no longer than √K, so L = √K·R. Every loss
+    looks at its own logit alone: the Hessian by the logits is diagonal with entries σ' ≤ 1/4, so β = R²/4,
+    as for one label. The sum is the log loss of the labels taken for independent given the features.
+    """
+
+    labels: int
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.labels <= MOST_LABELS:
+            raise ConfigurationError(f"MultiLabel must have 2 to {MOST_LABELS} labels; got {self.labels}.")
+
+    @property
+    def outputs(self) -> int:
+        """Number of rows of the weight matrix."""
+        return self.labels
+
+    @property
+    def num_classes(self) -> int:
+        """Labels are below this: every combination is a class."""
+        return 1 << self.labels
+
+    def lipschitz(self, feature_norm_bound: float) -> float:
+        """Bounds the norm of any record's gradient: √K·R."""
+        return math.sqrt(self.labels) * _checked(feature_norm_bound)
+
+    def smoothness(self, feature_norm_bound: float) -> float:
+        """Bounds the largest eigenvalue of any record's Hessian: R²/4."""
+        return _checked(feature_norm_bound) ** 2 / 4.0
+
+    def losses_and_residuals(self, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
+        """Each record's loss, shape ``(n,)``, and its derivative by the logits, ``(n, labels)``."""
+        return self.by_binary(BinaryLogistic(), logits, labels)
+
+    def by_binary(self, binary: BinaryLoss, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
+        """Returns the same with ``binary`` as the loss of each label."""
+        _require_labels(labels, self.num_classes)
+        answers = (labels[:, None] >> np.arange(self.labels)) & 1
+        losses, parts = binary.losses_and_residuals(logits.reshape(-1, 1), answers.ravel())
+        return losses.reshape(-1, self.labels).sum(axis=1), parts.reshape(-1, self.labels)
+
+
+ConvexHead = BinaryLogistic | Softmax | Ordinal | MultiLabel
+
+
+def head_on(outputs: int, *, ordinal: bool = False, several: bool = False) -> ConvexHead:
+    """Returns the loss of a linear head: one output is binary, several are classes, levels or labels."""
     if ordinal:
         return Ordinal(outputs)
+    if several:
+        return MultiLabel(outputs)
     return BinaryLogistic() if outputs == 1 else Softmax(outputs)
 
 

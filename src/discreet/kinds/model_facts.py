@@ -50,7 +50,7 @@ class ModelFacts:
     Attributes:
         dimension: number of trained weights.
         model_digest: SHA-256 of architecture and initial weights.
-        outputs: logits for a record; one output is binary, several are classes.
+        outputs: logits for a record; one output is binary, several are classes, or labels.
         linear: whether it is a linear head, whose loss is convex.
         batch_norm_channels: channels whose running mean and variance are weights too: the last of a vector,
             all means before all variances.
@@ -91,8 +91,12 @@ def linear_outputs(num_classes: int) -> int:
     return 1 if num_classes == 2 else num_classes
 
 
-def linear_facts(feature_shape: tuple[int, ...], num_classes: int) -> ModelFacts:
-    """Returns the facts of the bundled linear head, which starts at zero.
+JOINT = "JointLabels"
+"""What gives several labels' logits as those of all their combinations; `discreet.models.joint` has it."""
+
+
+def linear_facts(feature_shape: tuple[int, ...], num_classes: int, labels: int = 0) -> ModelFacts:
+    """Returns the facts of the bundled linear head, which starts at zero; of ``labels`` of them, if any.
 
     Guarantee:
         They are those that `discreet.models.described` finds of the model when it is made.
@@ -101,6 +105,7 @@ def linear_facts(feature_shape: tuple[int, ...], num_classes: int) -> ModelFacts
         ConfigurationError: for no class.
     """
     require_classes(num_classes)
-    outputs = linear_outputs(num_classes)
+    outputs = labels or linear_outputs(num_classes)
     dimension = outputs * math.prod(feature_shape)
-    return ModelFacts(dimension, digest_of("LinearHead()", np.zeros(dimension)), outputs, linear=True)
+    written = f"{JOINT}(\n  (network): LinearHead()\n)" if labels else "LinearHead()"
+    return ModelFacts(dimension, digest_of(written, np.zeros(dimension)), outputs, linear=True)

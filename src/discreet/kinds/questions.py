@@ -23,6 +23,7 @@ from discreet.kinds.question import (
     time_axis,
     within,
 )
+from discreet.kinds.record_moments import FirstMomentsQuestion, SecondMomentsQuestion
 from discreet.kinds.variables import Choice, Contrast, Label, Number, Score
 
 _MOST_AXES = 4
@@ -31,6 +32,10 @@ MOST_QUESTIONS = 64
 RISKS = (0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 0.9)
 """Edges that tell probabilities apart for rare classes and for common ones."""
 _MOST_CLASSES = 256
+_HALF = 0.5
+# Two ways to write one edge, such as 3 · 0.1, differ by less.
+_SAME = 1e-12
+Threshold = Annotated[float, Field(gt=0, lt=1)]
 # A plan holds them, and is read by everybody.
 _MOST_WEIGHTS = 1 << 16
 Weights = Annotated[
@@ -227,6 +232,8 @@ class EvaluationQuestion(QuestionSection):
         silos: those of that plan, by whose names records were held out.
         bins: at which edges, or into how many of equal width, probabilities are cut; for two classes.
         by: a column of texts, or one that the training cut into bins: every group is measured too.
+        threshold: the probability from which on a record is called the second class, an edge of the bins; for
+            two classes. Left out, one half, or the next edge above.
     """
 
     kind: Literal["evaluation"]
@@ -235,6 +242,7 @@ class EvaluationQuestion(QuestionSection):
     silos: Annotated[tuple[str, ...], Field(min_length=1)]
     bins: StatedBins = RISKS
     by: Column | None = None
+    threshold: Threshold | None = None
 
     def describe(self) -> str:
         """Says in one line what is asked."""
@@ -257,6 +265,7 @@ class EvaluationQuestion(QuestionSection):
                 f"{len(self.weights)}."
             )
         score = Axis(Score(self.weights, label.texts), self._cuts() if classes == 2 else ())
+        self._require_threshold(score.edges)
         axes = [score, Axis(label)]
         if self.by is not None:
             if self.by not in variables:
@@ -287,6 +296,26 @@ class EvaluationQuestion(QuestionSection):
                 f"{', '.join(str(len(row)) for row in self.weights)}."
             )
 
+    def called_from(self, edges: tuple[float, ...]) -> float:
+        """Returns the edge of scores from which on a record is called the second class."""
+        stated = _HALF if self.threshold is None else self.threshold
+        return next((edge for edge in edges if edge > stated - _SAME), stated)
+
+    def _require_threshold(self, edges: tuple[float, ...]) -> None:
+        """Refuses a threshold that the histogram cannot tell."""
+        stated = self.threshold
+        if stated is None:
+            return
+        if not edges:
+            raise ConfigurationError(
+                "'threshold' must be left out where there are more than two classes: the likeliest is named."
+            )
+        if abs(self.called_from(edges) - stated) > _SAME:
+            raise ConfigurationError(
+                f"'threshold' must be an edge of 'bins', {', '.join(f'{edge:g}' for edge in edges[1:-1])}, "
+                f"for records of one bin are not told apart; got {stated:g}. Put it among 'bins'."
+            )
+
     def _cuts(self) -> tuple[float, ...]:
         try:
             return cuts_of(0.0, 1.0, self.bins)
@@ -303,7 +332,9 @@ Question = Annotated[
     | SurvivalQuestion
     | HazardsQuestion
     | LogisticQuestion
-    | EvaluationQuestion,
+    | EvaluationQuestion
+    | FirstMomentsQuestion
+    | SecondMomentsQuestion,
     Field(discriminator="kind"),
 ]
 

@@ -36,6 +36,7 @@ class SiloSetting:
         asked: what answers the questions of the config; None if it trains a model.
         number: whether the label is a number, so that the model is a regression.
         ordinal: whether the classes are levels in an order, which the head counts.
+        several: whether a record has several labels, one for each output.
         batch_norm: whether the model has layers of batch norm.
         weight_unit: in which the weights of all silos' releases in a message are integers; None where all
             silos' weights are alike, or a message is one release.
@@ -55,6 +56,7 @@ class SiloSetting:
     asked: tuple[AskedBlock, ...] | None = None
     number: bool = False
     ordinal: bool = False
+    several: bool = False
     batch_norm: bool = False
     weight_unit: Fraction | None = None
 
@@ -83,7 +85,7 @@ class SiloSetting:
     @property
     def head(self) -> ConvexHead:
         """The loss on the model's outputs."""
-        return head_on(self.outputs, ordinal=self.ordinal)
+        return head_on(self.outputs, ordinal=self.ordinal, several=self.several)
 
     @property
     def expected(self) -> ExpectedBatch:

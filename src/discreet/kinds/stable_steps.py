@@ -15,16 +15,17 @@ from discreet.kinds.float_error import (
     MARGIN_TERMS,
     entropy_residual_error,
     huber_residual_error,
+    labels_residual_error,
     linear_step_error,
     ordinal_residual_error,
     weighted_residual_error,
 )
-from discreet.kinds.heads import Ordinal
+from discreet.kinds.heads import MultiLabel, Ordinal
 from discreet.kinds.huber import Huber
 from discreet.kinds.persons import records_of
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.stated_loss import ROUNDING, StatedLoss
-from discreet.kinds.weighted import ConvexLoss, Weighted, linear_head_of, unweighted, weighted
+from discreet.kinds.weighted import ConvexLoss, Weighted, linear_head_of, unweighted, weighted, weights_text
 
 
 class StableStepsConfig(ConvexStepsSection):
@@ -75,10 +76,11 @@ class StableStepsConfig(ConvexStepsSection):
                 "'training.local.residual_cap' must be 1 with a loss of your own; got "
                 f"{self.residual_cap:g}. Cap the residual in the loss, and state its norm."
             )
-        if setting.number and self.class_weights is not None:
+        if (setting.number or setting.several) and self.class_weights is not None:
+            what = "the label is a number" if setting.number else "there are several labels"
             raise ConfigurationError(
-                "'training.local.class_weights' must be left out where the label is a number; got "
-                f"{list(self.class_weights)}."
+                f"'training.local.class_weights' must be left out where {what}; got "
+                f"{weights_text(self.class_weights)}."
             )
         cap = self.residual_cap
         plain = Huber(cap) if setting.number else setting.own_loss or capped(setting.head, cap)
@@ -155,6 +157,8 @@ def _residual_error(loss: ConvexLoss) -> float:
         error = ROUNDING * bare.residual_norm
     elif isinstance(bare, Huber):
         error = huber_residual_error(bare.threshold)
+    elif isinstance(linear_head_of(loss), MultiLabel):
+        error = labels_residual_error(bare.outputs)
     elif isinstance(linear_head_of(loss), Ordinal):
         error = ordinal_residual_error(bare.outputs)
     else:

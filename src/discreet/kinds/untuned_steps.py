@@ -10,9 +10,10 @@ from discreet.errors import ConfigurationError
 from discreet.kinds.contract import LocalSection
 from discreet.kinds.convex_steps import ConvexStepsSection
 from discreet.kinds.fields import Probability
+from discreet.kinds.preparation import ClassWeightsConfig, PreparationConfig
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.stable_steps import StableSteps, StableStepsConfig
-from discreet.kinds.weighted import ClassWeights
+from discreet.kinds.weighted import StatedWeights
 
 AUTO: Final = "auto"
 
@@ -31,7 +32,12 @@ class UntunedStepsConfig(LocalSection):
     learning_rate: Literal["auto"] = AUTO
     steps: Literal["auto"] = AUTO
     residual_cap: Probability | Literal["auto"] = AUTO
-    class_weights: ClassWeights | None = None
+    class_weights: StatedWeights | None = None
+
+    @property
+    def preparation(self) -> PreparationConfig | None:
+        """The table of class weights, where noisy counts give these."""
+        return self.class_weights if isinstance(self.class_weights, ClassWeightsConfig) else None
 
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""

@@ -9,12 +9,12 @@ are those without weights. Of a person, whose records have weights v with Î£v â‰
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from discreet.arrays import Floats, Integers
 from discreet.errors import ConfigurationError
@@ -22,6 +22,7 @@ from discreet.kinds.capped import Capped, Unweighted
 from discreet.kinds.fields import Positive
 from discreet.kinds.heads import ConvexHead, head_on
 from discreet.kinds.huber import Huber
+from discreet.kinds.preparation import ClassWeightsConfig
 from discreet.kinds.stated_loss import StatedLoss
 
 
@@ -81,22 +82,28 @@ class Weighted:
 ConvexLoss = Unweighted | Weighted
 
 
-def weighted(loss: Unweighted, stated: Sequence[float] | None) -> ConvexLoss:
+def weighted(loss: Unweighted, stated: ClassWeights | None) -> ConvexLoss:
     """Returns ``loss`` with the stated weights divided by their largest; itself if none are stated.
+
+    Weights that noisy counts are to give are 1 each until these are known.
 
     Raises:
         ConfigurationError: if there is not one for each class.
     """
+    if isinstance(stated, ClassWeightsConfig):
+        return Weighted(loss, (1.0,) * max(2, loss.outputs))
     return loss if stated is None else Weighted(loss, tuple(weight / max(stated) for weight in stated))
 
 
-def weights_text(stated: Sequence[float]) -> str:
+def weights_text(stated: ClassWeights) -> str:
     """Words weights as they were stated.
 
     Example:
         >>> weights_text([1, 10])
         '1 to 10'
     """
+    if isinstance(stated, ClassWeightsConfig):
+        return f"by noisy counts, at most {stated.most:g} to 1"
     return " to ".join(f"{weight:g}" for weight in stated)
 
 
@@ -117,8 +124,8 @@ def _public(stated: object) -> object:
     """Refuses weights that would have to be worked out from the records, and what is no list of weights."""
     if isinstance(stated, str):
         raise ValueError(
-            "must be public numbers, one for each class, as in [1, 10]: how frequent classes are is counted "
-            "from private records, and no noise would cover it. State what is known without them"
+            'must be public numbers, one for each class, as in [1, 10], or { kind = "private" }, which adds '
+            "noise to their counts: how frequent classes are is counted from private records"
         )
     numbers = list(stated) if isinstance(stated, Sequence) else []
     if len(numbers) < 2 or not all(_weighs(one) for one in numbers):
@@ -134,4 +141,14 @@ def _weighs(one: object) -> bool:
     return isinstance(one, int | float) and not isinstance(one, bool) and 0.0 < one < math.inf
 
 
-ClassWeights = Annotated[tuple[Positive, ...], Field(min_length=2), BeforeValidator(_public)]
+def _is_table(stated: object) -> str:
+    named = isinstance(stated, ClassWeightsConfig) or (isinstance(stated, Mapping) and "kind" in stated)
+    return "private" if named else "public"
+
+
+ClassWeights = tuple[float, ...] | ClassWeightsConfig
+_Public = Annotated[tuple[Positive, ...], Field(min_length=2), BeforeValidator(_public)]
+StatedWeights = Annotated[
+    Annotated[_Public, Tag("public")] | Annotated[ClassWeightsConfig, Tag("private")],
+    Discriminator(_is_table),
+]

@@ -30,7 +30,7 @@ from discreet.kinds import (
 )
 from discreet.learning.clients import clients_at_once
 from discreet.learning.clipping.clipped_sum import differentiation_of, prepare
-from discreet.learning.clipping.linear import CHUNK, in_single_precision, linear_rows
+from discreet.learning.clipping.linear import in_single_precision, linear_chunk, linear_rows
 from discreet.learning.clipping.person_rows import widths
 from discreet.learning.clipping.shapes import chunk_length, longest_chunk, persons_of_a_chunk
 from discreet.learning.objective import Client, objective_for
@@ -138,7 +138,7 @@ class _Tangent:
 class _Linear:
     """Clipped gradients of a linear head."""
 
-    rows: int = CHUNK
+    rows: int
     records_per_row: None = None
 
     def numbers(
@@ -149,7 +149,8 @@ class _Linear:
         if head is None:
             raise TypeError(f"Not a linear head: {type(model).__name__}.")
         weights = in_single_precision(parameters).reshape(head.outputs, -1)
-        found = linear_rows(head, weights, features.reshape(len(features), -1), labels)
+        flat = features.reshape(len(features), -1)
+        found = linear_rows(head, weights, flat, flat.astype(np.float64), labels)
         return [*map(torch.from_numpy, (found.losses, found.residuals, found.norms, found.usable))]
 
 
@@ -194,7 +195,7 @@ def _probes(training: SiloTraining, model: nn.Module) -> list[_Probe]:
 
 def _of_clipping(training: SingleStep | NoisySteps, model: nn.Module) -> list[_Probe]:
     if convexity(model) is not None and isinstance(training.style, Flat):
-        return [_Linear()]
+        return [_Linear(linear_chunk(training.expected))]
     length = chunk_length(training.expected, longest_chunk(model))
     if training.persons is None:
         return [_Clipped(length)]

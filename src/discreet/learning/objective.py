@@ -22,7 +22,7 @@ from discreet.kinds.heads import ConvexHead
 from discreet.learning.clipping.linear import flat_features
 from discreet.learning.dense import DenseNetwork, dense_network
 from discreet.learning.forward import independent_records
-from discreet.learning.losses import known_labels, last_class, mean_loss
+from discreet.learning.losses import known_labels, mean_loss
 from discreet.learning.torch_state import device_of, on_device_of, torch_seeded, use_fast_layout
 from discreet.models.batch_norm import running_statistics
 from discreet.models.checks import check_model
@@ -190,4 +190,4 @@ def _gathered(
     for place, (own, records, batch) in enumerate(zip(flat, clients, batches, strict=True)):
         features[place] = own[batch]
         labels[place] = records.labels[batch]
-    return features, np.minimum(labels, last_class(head.outputs))
+    return features, np.minimum(labels, head.num_classes - 1)

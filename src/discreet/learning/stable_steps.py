@@ -76,7 +76,7 @@ def _rows(kind: StableSteps, together: Indices, units: Units, labels: Integers) 
     """Returns the rows of some units whose label is a class or number; where each step ends among them."""
     rows = units.rows(together)
     number = isinstance(kind.loss, Huber)
-    known = number | (labels[rows] <= last_class(kind.loss.outputs))
+    known = number | (labels[rows] < linear_head_of(kind.loss).num_classes)
     if kind.steps is not None:
         return rows[known], [int(known.sum())]
     ends = np.cumsum(known)[np.cumsum(units.sizes(together)) - 1]

@@ -9,16 +9,13 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 from torch.func import functional_call, jacrev, vmap
-from torch.nn import functional
 
 from discreet.errors import ConfigurationError
-from discreet.learning.clipping.ghost import layer_without_rule, recorded_forward, trainable_layers
+from discreet.learning.clipping.ghost import recorded_forward, trainable_layers
 from discreet.learning.clipping.per_record import warn_fallback
-from discreet.learning.clipping.pieces import Explicit
-from discreet.learning.clipping.rules import find_rule
 from discreet.learning.forward import independent_records
-from discreet.learning.tangent_rows import Factored, TangentRows, WrittenOut, upward_sqrt
-from discreet.models.convexity import LinearHead
+from discreet.learning.tangent_layers import layer_rows, layer_without_rows
+from discreet.learning.tangent_rows import TangentRows, WrittenOut, upward_sqrt
 from discreet.models.parameters import trainable
 
 # Logits are cut off here, so that the rounding of their sum with the tangent part is bounded beforehand.
@@ -93,7 +90,7 @@ def linearise(model: nn.Module, features: torch.Tensor) -> TangentModel:
     Raises:
         ConfigurationError: if the model cannot be differentiated record by record.
     """
-    missing = _layer_without_rows(model)
+    missing = layer_without_rows(model)
     if missing is None:
         logits, rows = _book_kept(model, features)
     else:
@@ -119,38 +116,9 @@ def _book_kept(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor, 
     rows: dict[str, TangentRows] = {}
     with torch.no_grad():
         for (name, layer), *gradients in zip(layers.items(), *by_logit, strict=True):
-            backprops = torch.stack(gradients, dim=1)
-            for leaf, found in _layer_rows(layer, calls[name].inputs, backprops).items():
+            for leaf, found in layer_rows(layer, calls[name].inputs, gradients).items():
                 rows[f"{name}.{leaf}" if name else leaf] = found
     return logits, rows
-
-
-def _layer_rows(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> dict[str, TangentRows]:
-    """The rows of one layer's parameters, frozen ones included; ``backprops`` has shape ``(n, K, ...)``."""
-    if _is_linear(layer):
-        flat = inputs.flatten(1) if type(layer) is LinearHead else inputs
-        activations = flat.reshape(len(flat), -1, flat.shape[-1])
-        spread = backprops.reshape(*backprops.shape[:2], activations.shape[1], -1)
-        factored = Factored(spread, activations)
-    elif _is_convolution(layer):
-        spread = backprops.flatten(3).transpose(2, 3).contiguous()
-        factored = Factored(spread, _patches(layer, inputs))
-    else:
-        return _rows_by_rule(layer, inputs, backprops)
-    return {"weight": factored, "bias": WrittenOut(factored.backprops.sum(dim=2))}
-
-
-def _rows_by_rule(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> dict[str, TangentRows]:
-    """Asks the layer's clipping rule for the gradients of one logit after the other."""
-    rule = find_rule(layer)
-    if rule is None:
-        raise ConfigurationError(f"Layer type {type(layer).__name__} has no rule for its rows.")
-    by_logit = [rule(layer, inputs, gradient) for gradient in backprops.unbind(dim=1)]
-    return {leaf: WrittenOut(_stacked([pieces[leaf] for pieces in by_logit])) for leaf in by_logit[0]}
-
-
-def _stacked(pieces: list[object]) -> torch.Tensor:
-    return torch.stack([piece.gradients.flatten(1) for piece in pieces if isinstance(piece, Explicit)], dim=1)
 
 
 def _written_out(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor, dict[str, TangentRows]]:
@@ -172,42 +140,6 @@ def _written_out(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor
             "torch.func.vmap supports, or the kind sharded (record), which needs no per-record gradients."
         ) from error
     return logits, {name: WrittenOut(rows.flatten(2)) for name, rows in jacobians.items()}
-
-
-def _layer_without_rows(model: nn.Module) -> str | None:
-    """Names the first layer whose rows cannot be book-kept, or None."""
-    for name, layer in trainable_layers(model).items():
-        if isinstance(layer, nn.Embedding):
-            return f"{name or 'the model'} ({type(layer).__name__})"
-    return layer_without_rule(model)
-
-
-def _is_linear(layer: nn.Module) -> bool:
-    return type(layer) is nn.Linear or type(layer) is LinearHead
-
-
-def _is_convolution(layer: nn.Module) -> bool:
-    """A plain convolution without groups: its rule is known and its patches are a linear layer's inputs."""
-    return isinstance(layer, nn.Conv1d | nn.Conv2d) and find_rule(layer) is not None and layer.groups == 1
-
-
-def _patches(layer: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
-    """What the kernel sees at each position, in the order of the weights, shape ``(n, T, c)``."""
-    if isinstance(layer, nn.Conv1d):
-        inputs = inputs.unsqueeze(2)
-        kernel, stride, dilation = (1, *layer.kernel_size), (1, *layer.stride), (1, *layer.dilation)
-        padding = (0, *_numbers(layer.padding))
-    elif isinstance(layer, nn.Conv2d):
-        kernel, stride, dilation = layer.kernel_size, layer.stride, layer.dilation
-        padding = _numbers(layer.padding)
-    else:
-        raise TypeError(f"Not a convolution: {type(layer).__name__}.")
-    patches = functional.unfold(inputs, kernel, dilation, padding, stride)
-    return patches.transpose(1, 2).contiguous()
-
-
-def _numbers(padding: str | tuple[int, ...]) -> tuple[int, ...]:
-    return (0, 0) if isinstance(padding, str) else padding
 
 
 def _require_logits(logits: torch.Tensor, records: int) -> None:

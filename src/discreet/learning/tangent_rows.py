@@ -15,6 +15,8 @@ from typing import Protocol
 import torch
 from torch.nn import functional
 
+from discreet.learning.clipping.products import product
+
 _COORDINATES_PER_BLOCK = 4096
 
 
@@ -118,17 +120,13 @@ class Factored:
         return Factored(self.backprops.double(), self.activations.double())
 
     def distances_squared(self) -> torch.Tensor:
-        """For one position a product of two norms; for several, by whichever way multiplies less."""
-        _, logits, positions, outputs = self.backprops.shape
-        inputs = self.activations.shape[2]
-        if positions == 1:
-            norms = _norms_squared(self.activations)
-            return _distances_squared(self.backprops.flatten(2)) * norms[:, :, None]
-        through_positions = positions * (inputs + logits * outputs)
-        return self._by_positions() if through_positions < logits * outputs * inputs else self._by_rows()
+        """For one position a product of two norms; for several, through the activations' Gram matrix."""
+        if self.backprops.shape[2] > 1:
+            return self._by_positions()
+        return _distances_squared(self.backprops.flatten(2)) * _norms_squared(self.activations)[:, :, None]
 
     def _by_positions(self) -> torch.Tensor:
-        """Through the Gram matrix of the activations, ``(T, T)``; rows are never written out.
+        """The Gram matrix has shape ``(T, T)``; rows are never written out.
 
         A product of two rows is then a threefold sum of c, T and T·r terms, off by at most
         1.01·(c + T + T·r)·u times the roots of their `lengths_squared` (Higham 2002, section 3.1). Products
@@ -137,26 +135,13 @@ class Factored:
         """
         _, _, positions, outputs = self.backprops.shape
         seen, backprops = _filled_up(self.activations), _filled_up(self.backprops)
-        mixed = torch.matmul(torch.bmm(seen, seen.transpose(1, 2))[:, None], backprops)
-        gram = torch.bmm(mixed.flatten(2), backprops.flatten(2).transpose(1, 2))
+        mixed = product(product(seen, seen.transpose(1, 2))[:, None], backprops)
+        gram = product(mixed.flatten(2), backprops.flatten(2).transpose(1, 2))
         additions = self.activations.shape[2] + positions + positions * outputs
         slack = 2.0 * _relative_error(additions, gram.dtype) * _pairwise_sums(self.lengths_squared())
         longest = _norms_squared(self.backprops.flatten(2)).amax(dim=1).sqrt()[:, None, None]
         lost = torch.finfo(gram.dtype).tiny * positions * outputs * (self.activations.shape[2] + positions)
         return _gram_distances(gram.double()) + slack + 4.0 * lost * (1.0 + longest).square()
-
-    def _by_rows(self) -> torch.Tensor:
-        """From the rows, written out for a moment.
-
-        Writing out rounds every coordinate by at most 1.01·T·u·Σ_t|backprop||activation| (Higham 2002,
-        section 3.1), so a row by that factor times the product of its factors' norms.
-        """
-        backprops = _filled_up(self.backprops)
-        rows = torch.bmm(backprops.transpose(2, 3).flatten(1, 2), _filled_up(self.activations))
-        distances = _distances_squared(rows.reshape(*backprops.shape[:2], -1)).sqrt()
-        errors = _relative_error(self.activations.shape[1], rows.dtype) * self.lengths_squared().sqrt()
-        errors += math.sqrt(rows[0].numel()) * self.activations.shape[1] * torch.finfo(rows.dtype).tiny
-        return (distances + _pairwise_sums(errors)).square()
 
     def lengths_squared(self) -> torch.Tensor:
         """Products of the factors' squared norms, by Cauchy and Schwarz."""
@@ -168,7 +153,7 @@ class Factored:
         """Applies the direction to the activations, then compares with the backprops."""
         weights = direction.view(self.backprops.shape[3], -1)
         moved = self.activations.double() @ weights.T
-        return torch.bmm(self.backprops.flatten(2).double(), moved.flatten(1)[:, :, None])[:, :, 0]
+        return product(self.backprops.flatten(2).double(), moved.flatten(1)[:, :, None])[:, :, 0]
 
     def weighted_sum(self, weights: torch.Tensor) -> torch.Tensor:
         """Mixes the backprops of each record's logits, then one product over records and positions."""
@@ -185,6 +170,55 @@ class Factored:
         """Additions over logits, then over records and positions."""
         _, logits, positions, _ = self.backprops.shape
         return _relative_error(logits + records * positions, torch.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class ReorderedRows:
+    """Other rows whose coordinates are in another order than the parameter.
+
+    Attributes:
+        rows: each flattened from ``shape``.
+        shape: the order in which ``rows`` was computed.
+        order: permutation of the dimensions of ``shape`` that gives the parameter's own order.
+    """
+
+    rows: TangentRows
+    shape: tuple[int, ...]
+    order: tuple[int, ...]
+
+    def of(self, records: slice | torch.Tensor) -> ReorderedRows:
+        """The other rows', in the same order."""
+        return ReorderedRows(self.rows.of(records), self.shape, self.order)
+
+    def double(self) -> ReorderedRows:
+        """The other rows', in the same order."""
+        return ReorderedRows(self.rows.double(), self.shape, self.order)
+
+    def distances_squared(self) -> torch.Tensor:
+        """Distances do not depend on the order."""
+        return self.rows.distances_squared()
+
+    def lengths_squared(self) -> torch.Tensor:
+        """Norms do not depend on the order."""
+        return self.rows.lengths_squared()
+
+    def along(self, direction: torch.Tensor) -> torch.Tensor:
+        """Only the direction is put in order, never the rows."""
+        own = direction.view([self.shape[place] for place in self.order])
+        back = [self.order.index(place) for place in range(len(self.order))]
+        return self.rows.along(own.permute(back).flatten())
+
+    def weighted_sum(self, weights: torch.Tensor) -> torch.Tensor:
+        """Only the sum is put in order."""
+        return self.rows.weighted_sum(weights).view(self.shape).permute(self.order).flatten()
+
+    def along_error(self) -> float:
+        """That of the other rows: an order rounds nothing."""
+        return self.rows.along_error()
+
+    def sum_error(self, records: int) -> float:
+        """That of the other rows."""
+        return self.rows.sum_error(records)
 
 
 def _blocks(rows: torch.Tensor) -> tuple[torch.Tensor, ...]:

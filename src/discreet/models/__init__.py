@@ -5,6 +5,7 @@ from discreet.models.build import build_model, count_weights
 from discreet.models.checks import check_model, looks_up
 from discreet.models.convexity import LinearHead, OrdinalHead, convexity
 from discreet.models.described import described
+from discreet.models.joint import JointLabels, labels_of
 from discreet.models.parameters import (
     ModelFile,
     flatten,
@@ -17,6 +18,7 @@ from discreet.models.parameters import (
 
 __all__ = [
     "Answers",
+    "JointLabels",
     "LinearHead",
     "ModelFile",
     "OrdinalHead",
@@ -26,6 +28,7 @@ __all__ = [
     "count_weights",
     "described",
     "flatten",
+    "labels_of",
     "load_flat",
     "load_tensors",
     "looks_up",

@@ -21,6 +21,7 @@ from discreet.models import networks
 from discreet.models.batch_norm import without_counts
 from discreet.models.checks import check_model, check_records_independent, looks_up
 from discreet.models.convexity import LinearHead, OrdinalHead
+from discreet.models.joint import JointLabels
 from discreet.models.own_code import imported
 
 ModelFactory = Callable[[tuple[int, ...], int], nn.Module]
@@ -51,7 +52,13 @@ BUNDLED: dict[str, ModelFactory] = {
 
 
 def build_model(
-    spec: str, feature_shape: tuple[int, ...], num_classes: int, seed: int, *, mixes_records: bool = False
+    spec: str,
+    feature_shape: tuple[int, ...],
+    num_classes: int,
+    seed: int,
+    *,
+    mixes_records: bool = False,
+    labels: int = 0,
 ) -> nn.Module:
     """Builds a model whose initial weights are a function of ``seed`` alone.
 
@@ -65,6 +72,8 @@ def build_model(
         num_classes: number of label values.
         seed: public seed of the initial weights.
         mixes_records: whether batch norm may mix records, as in `check_model`.
+        labels: how many labels with two values a record has, whose combinations are the classes; the factory
+            makes a logit for each. 0 where it has one label.
 
     Raises:
         ConfigurationError: for an unknown name, a factory that cannot be imported, or a refused model.
@@ -77,13 +86,14 @@ def build_model(
     factory = _factory(spec)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = _made(factory, spec, feature_shape, num_classes)
+        model = _made(factory, spec, feature_shape, num_classes, labels)
         probe = torch.rand(3, *feature_shape)
     if not isinstance(model, nn.Module):
         raise ConfigurationError(
             f"Factory {spec!r} must return a torch.nn.Module; got {type(model).__name__}.",
             see=HowTo.OWN_MODEL,
         )
+    model = JointLabels(model, labels) if labels else model
     check_model(without_counts(model), mixes_records=mixes_records)
     try:
         check_records_independent(model, probe)
@@ -98,7 +108,7 @@ def build_model(
     return model
 
 
-def count_weights(spec: str, feature_shape: tuple[int, ...], num_classes: int) -> int | None:
+def count_weights(spec: str, feature_shape: tuple[int, ...], num_classes: int, labels: int = 0) -> int | None:
     """Returns the number of trainable weights of a bundled model, without making them; None for another.
 
     Raises:
@@ -107,14 +117,18 @@ def count_weights(spec: str, feature_shape: tuple[int, ...], num_classes: int) -
     if spec not in BUNDLED:
         return None
     with torch.device("meta"):
-        made = _made(BUNDLED[spec], spec, feature_shape, num_classes)
+        made = _made(BUNDLED[spec], spec, feature_shape, num_classes, labels)
     return sum(weight.numel() for weight in made.parameters() if weight.requires_grad)
 
 
-def _made(factory: ModelFactory, spec: str, feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+def _made(
+    factory: ModelFactory, spec: str, feature_shape: tuple[int, ...], num_classes: int, labels: int
+) -> nn.Module:
     """Calls a factory; a shape that it cannot make a model for is the caller's mistake."""
     try:
-        return factory(feature_shape, num_classes)
+        if labels and spec == LINEAR:
+            return LinearHead(math.prod(feature_shape), labels)
+        return factory(feature_shape, labels or num_classes)
     except (RuntimeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         if isinstance(error, DiscreetError):
             raise

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from discreet.kinds.heads import ConvexHead, Ordinal, head_on
+from discreet.models.joint import JointLabels
 
 _SMALLEST_SHARE = 1e-6
 
@@ -56,7 +57,8 @@ def convexity(model: nn.Module) -> ConvexHead | None:
     """Returns the convex head that ``model`` is, or None when no convexity is known.
 
     Recognised: `LinearHead`, `OrdinalHead`, and an `nn.Linear` without bias, alone or after `nn.Flatten` in
-    an `nn.Sequential`. One output is `BinaryLogistic`, several are `Softmax`.
+    an `nn.Sequential`. One output is `BinaryLogistic`, several are `Softmax`; a `LinearHead` under
+    `JointLabels` is `MultiLabel`.
 
     Example:
         >>> convexity(nn.Linear(5, 3, bias=False))
@@ -64,6 +66,9 @@ def convexity(model: nn.Module) -> ConvexHead | None:
         >>> convexity(nn.Sequential(nn.Linear(5, 5), nn.ReLU(), nn.Linear(5, 3))) is None
         True
     """
+    if type(model) is JointLabels:
+        inner = model.network
+        return head_on(model.labels, several=True) if type(inner) is LinearHead and convexity(inner) else None
     layers = list(model) if type(model) is nn.Sequential else [model]
     if len(layers) == 2 and type(layers[0]) is nn.Flatten and layers[0].start_dim == 1:
         layers = layers[1:]

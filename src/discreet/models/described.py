@@ -9,6 +9,7 @@ from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import ModelFacts, digest_of
 from discreet.models.batch_norm import running_statistics
 from discreet.models.convexity import convexity
+from discreet.models.joint import labels_of
 from discreet.models.parameters import flatten
 
 
@@ -21,7 +22,7 @@ def described(model: nn.Module, feature_shape: tuple[int, ...]) -> ModelFacts:
     # As it was made: the pass over zeros below runs its code.
     initial, architecture = flatten(model), repr(model)
     return ModelFacts(
-        outputs=count_outputs(model, feature_shape),
+        outputs=labels_of(model) or count_outputs(model, feature_shape),
         linear=convexity(model) is not None,
         dimension=len(initial),
         model_digest=digest_of(architecture, initial),

@@ -67,7 +67,7 @@ def load_flat(model: nn.Module, vector: Floats) -> None:
         raise ConfigurationError(
             "Parameters must be finite; got NaN or infinity. Lower the server's learning rate."
         )
-    source = torch.from_numpy(np.array(vector, dtype=np.float64, copy=True))
+    source = torch.from_numpy(np.require(vector, np.float64, ["W", "C"]))
     start = 0
     with torch.no_grad():
         for param in params:

@@ -15,7 +15,7 @@ from discreet.data.columns import Categories, Column, Contrast, Days, Numeric, f
 from discreet.errors import ConfigurationError
 from discreet.kinds import Asked
 from discreet.kinds import variables as known
-from discreet.kinds.blocks import MOST_CELLS, AskedBlock, Block, Cells, factors
+from discreet.kinds.blocks import MOST_CELLS, AskedBlock, Block, Cells, FirstMoments, SecondMoments, factors
 from discreet.kinds.model_facts import answers_facts
 from discreet.kinds.variables import Variable
 from discreet.mechanisms import NoiseFamily
@@ -39,7 +39,14 @@ def asked_blocks(config: Config) -> tuple[AskedBlock, ...] | None:
             blocks.append(question.block(columns))
         except ConfigurationError as error:
             raise ConfigurationError(f"question {number} of 'ask' ({question.kind}): {error}") from None
-    total = sum(block.size for block in blocks)
+    own = [block for block in blocks if isinstance(block, FirstMoments | SecondMoments)]
+    if own and config.data.asked != "training":
+        raise ConfigurationError(
+            "'ask' must ask moments of columns; those of whole records are for a preparation ('data.centre', "
+            "'data.project')."
+        )
+    # Second moments of records have a limit of their own.
+    total = sum(block.size for block in blocks if not isinstance(block, SecondMoments))
     if not total <= _MOST_NUMBERS:
         raise ConfigurationError(
             f"all questions together must have at most {_MOST_NUMBERS:,} numbers; got {total:,}. Ask less at "
@@ -49,8 +56,8 @@ def asked_blocks(config: Config) -> tuple[AskedBlock, ...] | None:
     if config.privacy.mechanism == NoiseFamily.DISCRETE_LAPLACE.value:
         _require_counts(config, blocks, weights)
         return tuple(AskedBlock(block, 1.0) for block in blocks)
-    own = factors(weights)
-    return tuple(AskedBlock(block, factor) for block, factor in zip(blocks, own, strict=True))
+    shares = factors(weights)
+    return tuple(AskedBlock(block, factor) for block, factor in zip(blocks, shares, strict=True))
 
 
 def _require_counts(config: Config, blocks: Sequence[Block], weights: Sequence[float]) -> None:
@@ -135,11 +142,11 @@ def variables(data: DataConfig) -> dict[str, Variable]:
         if (variable := _variable(column, place, data)) is not None:
             found[column.column] = variable
         place += len(column.names)
-    if schema is not None and schema.label:
+    if schema is not None and isinstance(schema.label, str) and schema.label:
         found[schema.label] = known.Label(schema.label, schema.classes)
-    elif data.label is not None and data.label_range is None:
+    elif isinstance(data.label, str) and data.label_range is None:
         found[data.label] = known.Label(data.label, public_facts(data).class_texts())
-    elif data.asked == "held-out" and data.num_classes is not None:
+    elif data.asked in ("held-out", "training") and data.num_classes is not None:
         # Records of arrays: their features have no names, and their labels are numbers.
         found["label"] = known.Label("label", tuple(map(str, range(data.num_classes))))
     return found

@@ -48,7 +48,7 @@ def evaluation_config(config: Config, facts: FederationFacts) -> Config:
         "trained": facts.model_digest,
         "silos": list(facts.silos),
         "bins": stated.bins if isinstance(stated.bins, int) else list(stated.bins),
-    } | ({} if stated.by is None else {"by": stated.by})
+    } | stated.model_dump(include={"by", "threshold"}, exclude_none=True)
     capacity = config.data.unit_capacity if stated.capacity is None else stated.capacity
     own = {"record_capacity": capacity} if config.data.person is None else {"person": {"capacity": capacity}}
     privacy = config.privacy
@@ -83,11 +83,12 @@ def with_weights(config: Config, weights: Floats) -> Config:
 
 
 def evaluation_text(plan: Plan) -> str:
-    """Says when held-out records are asked, and whether that may end the training."""
+    """Says when held-out records are asked, whether that may end the training, and what is released."""
     stated = _stated(plan.config)
     stop = "" if stated.stop is None else f"; ends after {stated.stop.patience} without a better accuracy"
     rounds = "every round" if stated.every == 1 else f"every {stated.every} rounds, and after the last"
-    return f"after {rounds}{stop}"
+    kept = "; the best model is released" if stated.keep == "best" else ""
+    return f"after {rounds}{stop}{kept}"
 
 
 def _stated(config: Config) -> EvaluateConfig:

@@ -17,7 +17,7 @@ from discreet.plan.guaranteed import against, rows
 from discreet.plan.held_out import evaluation_config
 from discreet.plan.noise import counts_and_noise, grids_and_noise
 from discreet.plan.plan import Plan
-from discreet.plan.preparation import preparation_config
+from discreet.plan.prepared import preparation_config, stated_key
 from discreet.plan.releases import (
     Thresholds,
     against_server,
@@ -91,8 +91,8 @@ def _made(config: Config, facts: FederationFacts) -> Plan:
     _require_few_sorts(first)
     if preparation is not None and first.neighboring is not NeighboringRelation.ADD_REMOVE:
         raise ConfigurationError(
-            "'data.standardise' must be without fixed-size sampling, where a record is exchanged for another "
-            "and not added or removed. Use poisson sampling."
+            f"{stated_key(config)} must be without fixed-size sampling, where a record is exchanged for "
+            "another and not added or removed. Use poisson sampling."
         )
     if config.aggregation.rotation and first.worst.releases > 1:
         raise ConfigurationError(
@@ -181,7 +181,7 @@ def _require_exact_to_the_end(
         return
     for silo, capacity in zip(facts.silos, capacities, strict=True):
         last = training_of(config, common, silo, capacity, rounds - 1)
-        taken = last.rounding_share(math.prod(facts.feature_shape))
+        taken = last.rounding_share(math.prod(config.data.model_shape(facts.feature_shape)))
         if not taken <= 1.0:
             raise ConfigurationError(
                 f"'training.local.decay' must leave a learning rate in round {rounds} that is above float64 "
@@ -211,13 +211,13 @@ def _preparation(config: Config, facts: FederationFacts) -> Plan | None:
     Raises:
         ConfigurationError: saying that it is about them.
     """
-    if config.data.standardise is None or config.ask is not None:
+    if config.preparation is None or config.ask is not None:
         return None
     asked = preparation_config(config, facts)
     try:
         return _made(asked, asked_facts(asked, facts))
     except ConfigurationError as error:
-        raise ConfigurationError(f"'data.standardise': {error}") from None
+        raise ConfigurationError(f"{stated_key(config)}: {error}") from None
 
 
 def _event_of(preparation: Plan) -> Event:

@@ -99,7 +99,7 @@ def model_facts(config: Config, feature_shape: tuple[int, ...], num_classes: int
     if blocks is not None:
         return answers_facts(Asked(blocks).dimension)
     if config.model.name == LINEAR:
-        return linear_facts(feature_shape, num_classes)
+        return linear_facts(config.data.model_shape(feature_shape), num_classes, config.data.several)
     from discreet.plan.public_model import made_model  # torch takes longer to import than a plan to make
 
     _, facts = made_model(config, feature_shape, num_classes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,7 @@ from discreet.plan.facts import FederationFacts
 from discreet.plan.guaranteed import against
 from discreet.plan.held_out import with_weights
 from discreet.plan.order import EVALUATION, PREPARATION, Order
+from discreet.plan.prepared import preparation_of
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
@@ -131,10 +133,17 @@ class Plan:
         return self.config.ask or ()
 
     @property
+    def model_shape(self) -> tuple[int, ...]:
+        """The shape of a record as the model takes it; records are read in that of ``facts``."""
+        return self.data.model_shape(self.facts.feature_shape)
+
+    @property
     def model_title(self) -> str:
         """What a reader calls the model: its name, but for bundled linear heads of numbers and levels."""
         if self.model.name == ORDINAL:
             return "ordinal regression"
+        if self.data.several:
+            return f"{self.model.name}, {self.data.several} labels"
         number = self.data.label_range is not None and self.model.name == LINEAR
         return "linear regression" if number else self.model.name
 
@@ -184,6 +193,11 @@ class Plan:
         return self.order.releases
 
     @property
+    def keeps_best(self) -> bool:
+        """Whether the model of the best evaluation is released, in place of the last one."""
+        return self.evaluating is not None and self.evaluating.keep == "best"
+
+    @property
     def stages(self) -> tuple[Stage, ...]:
         """Rounds that are alike, in order: one stage, unless the training has segments."""
         return self.segments or (Stage(self.config, self.rounds, self.grid, self.release),)
@@ -221,6 +235,20 @@ class Plan:
             return self.preparation
         return self.questions_about(announced) if self.order.evaluates(release) else self
 
+    def under(self, announced: npt.NDArray[np.float64] | None) -> Plan:
+        """Returns the plan as rounds under a preparation's values carry it out; its digest means nothing."""
+        if announced is None or self.preparation is None:
+            return self
+        kind = preparation_of(self.config, self.facts)
+        config = kind.in_rounds(self.config, announced)
+        if config is self.config:
+            return self
+        segments = tuple(
+            dataclasses.replace(stage, config=kind.in_rounds(stage.config, announced))
+            for stage in self.segments
+        )
+        return dataclasses.replace(self, config=config, segments=segments)
+
     def announced_length(self, release: int) -> int:
         """Returns how many numbers a release starts from: weights, and before a round its clipping norm."""
         return self.facts.dimension if self.order.evaluates(release) else self.grid.dimension
@@ -229,7 +257,7 @@ class Plan:
         """Returns how many numbers the map has that records may be prepared by in a release; 0 for none."""
         if self.preparation is None or self.order.prepares(release):
             return 0
-        return 2 * len(self.preparation.questions)
+        return math.prod(preparation_of(self.config, self.facts).map_shape)
 
     def questions_about(self, weights: npt.NDArray[np.float64]) -> Plan:
         """Returns the plan of questions that an evaluation of a model with these weights carries out."""

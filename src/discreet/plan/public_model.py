@@ -30,14 +30,16 @@ def made_model(
     if blocks is not None:
         dimension = Asked(blocks).dimension
         return Answers(dimension), answers_facts(dimension)
+    shape = config.data.model_shape(feature_shape)
     made = build_model(
         config.model.name,
-        feature_shape,
+        shape,
         num_classes,
         seed=config.model.seed,
         mixes_records=config.training.local.clips_whole_update,
+        labels=config.data.several,
     )
-    return made, described(made, feature_shape)
+    return made, described(made, shape)
 
 
 def public_model(plan: Plan) -> nn.Module:
@@ -53,7 +55,7 @@ def public_model(plan: Plan) -> nn.Module:
             f"{facts.linear}. Plan again."
         )
     # A plan of a few bytes may name a model of any size; what it counts is compared before it is made.
-    weights = count_weights(model.name, facts.feature_shape, facts.num_classes)
+    weights = count_weights(model.name, plan.model_shape, facts.num_classes, plan.data.several)
     if weights is not None and weights != facts.dimension:
         raise ConfigurationError(
             f"'facts.dimension' must be the weights of {model.name!r} for these features, {weights}; the "

@@ -17,7 +17,7 @@ from discreet.plan.facts import FederationFacts
 from discreet.plan.follows import first_difference
 from discreet.plan.held_out import evaluation_config
 from discreet.plan.plan import Plan
-from discreet.plan.preparation import preparation_config
+from discreet.plan.prepared import preparation_config
 from discreet.plan.releases import RoundRelease, Thresholds
 from discreet.plan.stages import Stage, asked_stages
 from discreet.plan.written import LOCAL, OWN_FIELDS, PLAN_VERSION
@@ -96,7 +96,7 @@ def _from_json(data: dict[str, Any]) -> Plan:
             f"{'left out' if evaluation is None else 'there'}. Plan again."
         )
     prepared = data.get("preparation")
-    if (prepared is None) != (config.data.standardise is None):
+    if (prepared is None) != (config.preparation is None):
         raise ConfigurationError(
             "'preparation' of a plan must be there if its config asks for one; it differs."
         )

@@ -46,7 +46,7 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
     require_shape(config.data, facts.feature_shape, facts.num_classes)
     for question in config.ask or ():
         if isinstance(question, EvaluationQuestion):
-            question.require_of(facts.silos, math.prod(facts.feature_shape))
+            question.require_of(facts.silos, math.prod(config.data.model_shape(facts.feature_shape)))
     person = config.data.person
     return SiloSetting(
         kind=local.kind,
@@ -63,6 +63,7 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
         asked=asked_blocks(config),
         number=number,
         ordinal=_is_ordinal(config, facts),
+        several=_has_several(config, facts),
         batch_norm=facts.batch_norm_channels > 0,
     )
 
@@ -111,6 +112,31 @@ def _is_ordinal(config: Config, facts: FederationFacts) -> bool:
             f"one; the local kind is {config.training.local.kind}. Change them, or use another model.",
             see=HowTo.LOCAL_KIND,
         )
+    return True
+
+
+def _has_several(config: Config, facts: FederationFacts) -> bool:
+    """Says whether a record has several labels.
+
+    Raises:
+        ConfigurationError: if config and facts differ in that, or no loss is proven for what is to train.
+    """
+    labels, local = config.data.several, config.training.local
+    if not labels or config.ask is not None:
+        return False
+    if (facts.outputs, facts.num_classes) != (labels, 1 << labels):
+        raise ConfigurationError(
+            f"'facts' must be of a model with {labels} outputs, one for each label, and {1 << labels} "
+            f"combinations as classes; got {facts.outputs} and {facts.num_classes}. Plan again."
+        )
+    refused = {"model.name": config.model.name == ORDINAL, "model.loss": config.model.loss is not None}
+    refused |= {"training.local.kind": local.kind == "tangent-steps", "evaluate": config.evaluate is not None}
+    for key, given in refused.items():
+        if given:
+            raise ConfigurationError(
+                f"{key!r} must be another where there are several labels, or be left out: nothing is proven "
+                "for both together. Use stable-steps, or single-step with a network."
+            )
     return True
 
 

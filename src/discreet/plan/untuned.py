@@ -37,6 +37,7 @@ from discreet.kinds.heads import head_on
 from discreet.kinds.huber import Huber
 from discreet.kinds.model_facts import ORDINAL
 from discreet.kinds.stated_loss import StatedLoss
+from discreet.kinds.weighted import ClassWeights
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.preparation import remaining, whole_multiplier
@@ -69,6 +70,7 @@ class PublicNumbers:
         own_loss: the user's own loss, which nothing caps; None for the head's.
         number: whether the label is a number.
         ordinal: whether the classes are levels in an order.
+        several: whether a record has several labels, one for each output.
         own_settings: whether single silos have settings of their own; the rule does not look at them.
         rounds: T that the user states, or None.
         class_weights: those that the user states, which the plan keeps; the rule does not look at them.
@@ -84,10 +86,11 @@ class PublicNumbers:
     cap: float | None = None
     own_loss: StatedLoss | None = None
     rounds: int | None = None
-    class_weights: tuple[float, ...] | None = None
+    class_weights: ClassWeights | None = None
     number: bool = False
     counted: str = "record"
     ordinal: bool = False
+    several: bool = False
     own_settings: bool = False
 
     @property
@@ -158,6 +161,7 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         number=facts.num_classes == NUMBER,
         counted=counted_unit(config.data),
         ordinal=config.model.name == ORDINAL,
+        several=config.data.several > 0,
         own_settings=config.silos is not None,
     )
     return choose(numbers)
@@ -170,7 +174,8 @@ def choose(numbers: PublicNumbers) -> Chosen:
         ConfigurationError: if steps must be so short that training would take too many rounds.
     """
     cap = 1.0 if numbers.own_loss is not None else numbers.cap or _usual_cap(numbers)
-    head = Huber(cap) if numbers.number else capped(head_on(numbers.outputs, ordinal=numbers.ordinal), cap)
+    kind = head_on(numbers.outputs, ordinal=numbers.ordinal, several=numbers.several)
+    head = Huber(cap) if numbers.number else capped(kind, cap)
     loss = numbers.own_loss or head
     lipschitz, smoothness = loss.lipschitz(numbers.norm_bound), loss.smoothness(numbers.norm_bound)
     # Standard deviation of the noise in a logit, for each unit of T·γ/N.
@@ -226,4 +231,4 @@ def _usual_cap(numbers: PublicNumbers) -> float:
     """Returns the residual cap where nobody states one: of a number, Huber's threshold."""
     if numbers.number:
         return _NUMBER_CAP
-    return _BINARY_CAP if numbers.outputs == 1 else _SOFTMAX_CAP
+    return _BINARY_CAP if numbers.outputs == 1 or numbers.several else _SOFTMAX_CAP

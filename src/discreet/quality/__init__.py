@@ -3,7 +3,7 @@
 Nothing here is private: every number is an exact function of the records that it was measured on.
 """
 
-from discreet.quality.assess import assess
+from discreet.quality.assess import assess, shares_of_labels
 from discreet.quality.documents import AnyQuality, quality_from_json, quality_json
 from discreet.quality.numbers import NumberGroup, NumberQuality, assess_numbers
 from discreet.quality.quality import (
@@ -11,6 +11,7 @@ from discreet.quality.quality import (
     Bin,
     ClassQuality,
     Group,
+    LabelQuality,
     LevelQuality,
     Quality,
     Verdict,
@@ -22,6 +23,7 @@ __all__ = [
     "Bin",
     "ClassQuality",
     "Group",
+    "LabelQuality",
     "LevelQuality",
     "NumberGroup",
     "NumberQuality",
@@ -31,4 +33,5 @@ __all__ = [
     "assess_numbers",
     "quality_from_json",
     "quality_json",
+    "shares_of_labels",
 ]

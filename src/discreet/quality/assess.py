@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, starmap
 
 import numpy as np
 import scipy
@@ -23,6 +23,7 @@ from discreet.quality.quality import (
     Bin,
     ClassQuality,
     Group,
+    LabelQuality,
     Quality,
     Verdict,
 )
@@ -40,6 +41,7 @@ def assess(
     groups: Mapping[str, Sequence[str]] | None = None,
     owners: Owners = NOBODYS,
     ordinal: bool = False,
+    several: Sequence[str] = (),
 ) -> Quality:
     """Measures a model's answers.
 
@@ -53,6 +55,7 @@ def assess(
         groups: title, such as ``silo``, to one text for each record; records of an empty text are in none.
         owners: whose the records are; intervals and the test take all records of a person for alike.
         ordinal: whether the classes are levels in their order.
+        several: names of K labels, if the 2^K classes are their combinations: bit k is the k-th label.
 
     Raises:
         DataError: if shapes do not fit, there is no record, or a number is not finite.
@@ -67,7 +70,7 @@ def assess(
     answers = _Answers(probabilities, probabilities.argmax(axis=1), labels, owners)
     both = num_classes == 2 and 0 < int((labels == 1).sum()) < len(labels)
     second, positive = probabilities[:, 1], labels == 1
-    few = num_classes <= MOST_CLASSES
+    few = num_classes <= MOST_CLASSES and not several
     texts = [str(number) for number in range(num_classes)] if classes is None else list(classes)
     return Quality(
         records=len(labels),
@@ -86,6 +89,7 @@ def assess(
         ),
         persons=owners.count,
         levels=assess_levels(answers.named, labels, owners) if ordinal else None,
+        labels=tuple(starmap(answers.of_label, enumerate(several))) if several else None,
     )
 
 
@@ -110,6 +114,13 @@ class _Answers:
             self.probabilities[chosen], self.named[chosen], self.labels[chosen], self.owners.among(chosen)
         )
 
+    def of_label(self, place: int, name: str) -> LabelQuality:
+        """Returns how good the answers are for one of several labels, by itself."""
+        share = shares_of_labels(self.probabilities)[:, place]
+        both = np.stack([1.0 - share, share], axis=1)
+        own = _Answers(both, both.argmax(axis=1), self.labels >> place & 1, self.owners)
+        return LabelQuality(own.share(own.right), _against(own), _class(name, 1, own))
+
     def part(self, hits: Booleans, chosen: Booleans) -> Interval | None:
         """Returns the share of ``hits`` among the chosen; None if there are none."""
         worth = self.owners.among(chosen).worth()
@@ -118,6 +129,19 @@ class _Answers:
     def share(self, hits: Booleans) -> Interval:
         """Returns the share of ``hits``; at least one record."""
         return proportion(self.owners.worth() * int(hits.sum()), self.owners.worth() * len(hits))
+
+
+def shares_of_labels(probabilities: Floats) -> Floats:
+    """Returns the probability of the second value of each of K labels, from those of all combinations.
+
+    Example:
+        >>> shares_of_labels(np.array([[0.1, 0.2, 0.3, 0.4]])).round(6).tolist()
+        [[0.6, 0.7]]
+    """
+    combinations = np.arange(probabilities.shape[1])
+    held = combinations[:, None] >> np.arange(probabilities.shape[1].bit_length() - 1) & 1
+    shares: Floats = np.minimum(probabilities @ held, 1.0)
+    return shares
 
 
 def _check(probabilities: Floats, labels: Integers) -> None:

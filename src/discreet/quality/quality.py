@@ -136,8 +136,28 @@ class LevelQuality:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelQuality:
+    """One of several labels by itself.
+
+    Attributes:
+        accuracy: share of records whose likelier value is their label's.
+        against: the accuracy beside the base rate.
+        second: the label's second value against its first; by the label's own name.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    accuracy: Interval
+    against: AgainstBaseRate
+    second: ClassQuality
+
+
+@dataclass(frozen=True, slots=True)
 class Quality:
     """A model on n labelled records. Not private: exact functions of these records.
+
+    Of several labels, every combination of theirs is a class: the accuracy is the share of records of which
+    all labels are right.
 
     Attributes:
         records: n.
@@ -153,6 +173,7 @@ class Quality:
         groups: the same by silo and by public columns.
         persons: whose the records are, where several may be one person's; intervals count these then.
         levels: how far off the levels are; None of classes without an order.
+        labels: each of several labels by itself, in order; None where there is one.
     """
 
     __pydantic_config__ = _STRICT
@@ -170,11 +191,24 @@ class Quality:
     groups: Annotated[tuple[Group, ...], Field(max_length=MOST_GROUPS)]
     persons: int | None = None
     levels: LevelQuality | None = None
+    labels: Annotated[tuple[LabelQuality, ...], Field(max_length=8)] | None = None
 
     @property
     def warning(self) -> str:
         """What one constant answer does as well or better: the accuracy, and the levels; else nothing."""
-        return " ".join(filter(None, (self._of_accuracy, self._of_levels)))
+        return " ".join(filter(None, (self._of_accuracy, self._of_levels, self._of_labels)))
+
+    @property
+    def _of_labels(self) -> str:
+        """One sentence if some labels are named no better than by their commoner value."""
+        told = [one for one in self.labels or () if one.against.verdict is not Verdict.ABOVE]
+        if not told:
+            return ""
+        names = ", ".join(one.second.name for one in told)
+        return (
+            "By itself, no better than always naming the commoner value, or not to be told from it: "
+            f"{names}. Look at recall and precision of each."
+        )
 
     @property
     def _of_levels(self) -> str:

@@ -96,10 +96,17 @@ def _use(report: ReportInput, rules: TableRules | None) -> str:
     if rules is None:
         does = "It gives each record the probability of every class."
     elif (outcome := rules.schema.outcome) is not None:
+        predicted = _plain(str(rules.schema.label))
         does = (
-            f"It predicts the number *{_plain(rules.schema.label)}* of each row. In training it was clipped "
-            f"to the public range from {outcome.low:g} to {outcome.high:g}; a prediction may lie outside."
+            f"It predicts the number *{predicted}* of each row. In training it was clipped to the public "
+            f"range from {outcome.low:g} to {outcome.high:g}; a prediction may lie outside."
         )
+    elif not isinstance(rules.schema.label, str):
+        labels, (_, second) = (
+            ", ".join(f"*{_plain(name)}*" for name in rules.schema.label),
+            rules.schema.classes,
+        )
+        does = f"It gives each row the probability of each of {labels} being {_plain(second)}."
     else:
         classes = ", ".join(map(_plain, rules.schema.classes))
         does = f"It gives each row the probability that *{_plain(rules.schema.label)}* is {classes}."
@@ -186,6 +193,12 @@ def _measures(quality: Quality) -> list[tuple[str, str]]:
     ]
     if quality.levels is not None:
         rows += [(name, value) for name, value, _ in level_rows(quality.levels)]
+    for own in quality.labels or ():
+        second = own.second
+        rows.append((f"Label {second.name}: accuracy", percents(own.accuracy)))
+        rows.append((f"Label {second.name}: base rate", accuracy_text(own.against.base_rate)))
+        shares = f"{_share(second.recall)} / {_share(second.precision)}"
+        rows.append((f"Label {second.name}, of {second.records:,}: recall / precision", shares))
     for one in quality.classes:
         shares = f"{_share(one.recall)} / {_share(one.precision)}"
         rows.append((f"Class {one.name}, of {one.records:,}: recall / precision", shares))

@@ -16,7 +16,7 @@ from discreet.config.federation import public_facts
 from discreet.data import Records, TableRules, features_in_memory, table_rules
 from discreet.data.frames import table_of
 from discreet.data.labels import Outcome
-from discreet.data.standard import Standard
+from discreet.data.record_map import RecordMap
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import names_own_code
 from discreet.learning import logits
@@ -28,8 +28,9 @@ from discreet.plan.follows import unlike_its_config
 from discreet.plan.public_model import public_model
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
+from discreet.quality import shares_of_labels
 from discreet.rounds import Origin, parse_origin
-from discreet.rounds.preparing import standard_of
+from discreet.rounds.preparing import record_map
 
 
 @final
@@ -41,13 +42,13 @@ class Model:
         origin: what the model file says of itself.
         network: features to logits, in evaluation mode.
         own_code: whether a feature map that is not bundled may be imported.
-        standard: what prepares records as they are read for the network; None where nothing does.
+        prepares: what prepares records as they are read for the network; None where nothing does.
     """
 
     origin: Origin
     network: nn.Module
     own_code: bool = False
-    standard: Standard | None = None
+    prepares: RecordMap | None = None
 
     @property
     def plan(self) -> Plan:
@@ -68,12 +69,17 @@ class Model:
     def classes(self) -> tuple[str, ...]:
         """The texts of the classes, in the order of probabilities; numbers where no text is known.
 
-        None of a regression.
+        None of a regression; of several labels the two of each.
         """
         rules = self.rules
         if self.outcome is not None:
             return ()
         return tuple(map(str, range(self.plan.facts.num_classes))) if rules is None else rules.schema.classes
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns that are predicted, in order, where there are several; else none."""
+        return self.plan.data.labels if self.plan.data.several else ()
 
     @property
     def outcome(self) -> Outcome | None:
@@ -82,7 +88,7 @@ class Model:
         return None if stated is None else Outcome(*stated)
 
     def predict_proba(self, records: Any) -> Floats:
-        """Returns the probability of each class for each record.
+        """Returns the probability of each class for each record; of several labels, of each one's second.
 
         Args:
             records: a frame or mapping with the plan's feature columns, in any order; or, for a plan over
@@ -90,7 +96,7 @@ class Model:
                 an array of the shape that the network takes, as it is.
 
         Returns:
-            Shape ``(n, num_classes)``.
+            Shape ``(n, num_classes)``; of several labels ``(n, K)``, in the order of `labels`.
 
         Raises:
             ConfigurationError: if an array has another shape, or the model is a regression.
@@ -100,29 +106,35 @@ class Model:
             raise ConfigurationError(
                 "the model must be a classifier to give probabilities; it predicts a number. Call predict."
             )
-        return self.probabilities(self._features(records))
+        found = self.probabilities(self._features(records))
+        return shares_of_labels(found) if self.labels else found
 
     def predict(self, records: Any) -> npt.NDArray[Any]:
         """Returns the most probable class of each record, shape ``(n,)``: its text where classes have texts.
 
-        Else classes are numbers from 0. Of a regression it is the predicted number, in the label's unit; it
-        may lie outside of the public range. `predict_proba` says what ``records`` may be.
+        Of several labels it is that of each, shape ``(n, K)``. Else classes are numbers from 0. Of a
+        regression it is the predicted number, in the label's unit; it may lie outside of the public range.
+        `predict_proba` says what ``records`` may be.
         """
         if self.outcome is not None:
             return self.numbers(self._features(records), self.outcome)
-        chosen = np.asarray(self.predict_proba(records).argmax(axis=1))
+        shares = self.predict_proba(records)
+        chosen = (shares > 1.0 / 2.0).astype(np.int64) if self.labels else np.asarray(shares.argmax(axis=1))
         named = self.plan.data.classes
         return chosen if named is None else np.asarray(np.asarray(named)[chosen])
 
     def outputs(self, features: Float32s) -> torch.Tensor:
         """Returns the logits of features as records are read for training, shape ``(n, k)``."""
         if not len(features):
-            return torch.empty(0, self.plan.facts.model.outputs)
-        taken = features if self.standard is None else self.standard.features(features)
+            return torch.empty(0, 1 << len(self.labels) if self.labels else self.plan.facts.model.outputs)
+        taken = features if self.prepares is None else self.prepares.features(features)
         return logits(self.network, Records(taken, np.zeros(len(features), dtype=np.int64)))
 
     def probabilities(self, features: Float32s) -> Floats:
-        """Returns the probability of each class for features as records are read for training."""
+        """Returns the probability of each class for features as records are read for training.
+
+        Of several labels the classes are all combinations of theirs.
+        """
         return probabilities(self.outputs(features))
 
     def numbers(self, features: Float32s, outcome: Outcome) -> Floats:
@@ -230,21 +242,19 @@ def load_model(path: str | Path, *, own_code: bool = False) -> Model:
     _require_no_more_than_planned(origin, file.name)
     network = build_network(origin.plan, own_code=own_code)
     load_tensors(network, found, name=file.name)
-    return Model(origin, network.eval(), own_code, _standard(origin.plan, found.prepared, file.name))
+    return Model(origin, network.eval(), own_code, _map(origin.plan, found.prepared, file.name))
 
 
-def _standard(plan: Plan, announced: Floats | None, name: str) -> Standard | None:
+def _map(plan: Plan, announced: Floats | None, name: str) -> RecordMap | None:
     """Returns what prepares records, which a file may lack where the preparation was lost.
 
     Raises:
         ConfigurationError: if it is none of the plan's.
     """
-    if announced is None:
-        return None
-    if plan.preparation is None:
+    if announced is not None and plan.preparation is None:
         raise ConfigurationError(f"{name} must prepare records only where its plan does; it does.")
     try:
-        return standard_of(plan, announced)
+        return record_map(plan, announced)
     except ValueError as error:
         raise ConfigurationError(f"{name} must hold what prepares records; {error}.") from None
 

@@ -11,7 +11,8 @@ from discreet.arrays import Floats
 from discreet.data.bins import Bins
 from discreet.data.columns import Days, Numeric
 from discreet.data.labels import Outcome
-from discreet.data.standard import FARTHEST, Ramp
+from discreet.data.projection import Projection
+from discreet.data.standard import FARTHEST, Ramp, Standard
 from discreet.errors import ConfigurationError
 from discreet.models import OrdinalHead
 from discreet.released.model import Model
@@ -59,6 +60,11 @@ def sklearn_pipeline(model: Model) -> Any:
             f"a scikit-learn pipeline must be of a linear model; got {model.plan.model.name!r}. "
             "Export it with --onnx or --torch."
         )
+    if model.labels:
+        raise ConfigurationError(
+            f"a scikit-learn pipeline must predict one label; this model has {len(model.labels)}. Export it "
+            "with --onnx or --torch."
+        )
     if isinstance(model.network, OrdinalHead):
         raise ConfigurationError(
             "a scikit-learn pipeline must be of a model that scikit-learn has; it has none for levels in an "
@@ -66,14 +72,21 @@ def sklearn_pipeline(model: Model) -> Any:
         )
     columns, rows = _columns(model)
     encoded = columns.fit_transform(rows)
+    weights, projection = _weights(model), model.prepares
     # The constant, which a record ends with, comes first here.
     constant = PolynomialFeatures(degree=1).fit(encoded)
-    weights = _weights(model)
-    matrix = rules.norm_bound * np.column_stack([weights[:, -1], _by_column(model, weights)])
+    norm = Normalizer().fit(constant.transform(encoded))
+    steps = [("columns", columns), ("constant", constant), ("norm", norm)]
+    if isinstance(projection, Projection):
+        # To one norm, from it to directions, and to that norm again.
+        steps += [("projection", _projected(model, projection)), ("norm again", Normalizer())]
+        by_column = weights[:, :-1]
+    else:
+        by_column = _by_column(model, weights)
+    matrix = rules.norm_bound * np.column_stack([weights[:, -1], by_column])
     linear = _classifier(model, matrix) if model.outcome is None else _regressor(model.outcome, matrix)
     linear.n_features_in_ = matrix.shape[1]
-    norm = Normalizer().fit(constant.transform(encoded))
-    made = Pipeline([("columns", columns), ("constant", constant), ("norm", norm), ("model", linear)])
+    made = Pipeline([*steps, ("model", linear)])
     made.columns_, made.discreet_ = rules.used, model.origin.text()
     return made
 
@@ -155,11 +168,12 @@ def _columns(model: Model) -> tuple[Any, Any]:
 
     columns = model.require_rules().schema.columns
     firsts = np.cumsum([0, *(len(column.names) for column in columns)]).tolist()
-    ramps = [None if model.standard is None else model.standard.ramp(first) for first in firsts[:-1]]
+    standard = model.prepares if isinstance(model.prepares, Standard) else None
+    ramps = [None if standard is None else standard.ramp(first) for first in firsts[:-1]]
     numbers = [(place, column) for place, column in enumerate(columns) if isinstance(column, Numeric | Days)]
     plain = [place for place, column in numbers if len(column.names) == 1]
     steps = [("numbers", number(None), plain)]
-    if model.standard is not None:
+    if standard is not None:
         steps = [(f"number {place}", number(ramps[place]), [place]) for place in plain]
     for place, column in numbers:
         if len(column.names) > 1:
@@ -191,6 +205,24 @@ def _columns(model: Model) -> tuple[Any, Any]:
     firsts = {text.column: (text.texts[0],) * 2 for text in texts}
     rows = np.array([(ends | firsts)[column.column] for column in columns], dtype=object).T
     return ColumnTransformer(steps), rows
+
+
+def _projected(model: Model, projection: Projection) -> Any:
+    """Returns the transformer that centres and projects columns of norm 1, and leaves the constant."""
+    from sklearn.decomposition import PCA
+
+    kept = projection.directions
+    if kept is None:
+        kept = np.eye(len(projection.center))
+    # By column, the constant's place is never read.
+    rows = _by_column(model, np.column_stack([kept, np.zeros(len(kept))]))
+    made = PCA(n_components=len(rows) + 1)
+    made.components_ = np.zeros((len(rows) + 1, rows.shape[1] + 1))
+    made.components_[0, 0], made.components_[1:, 1:] = 1.0, rows
+    # Of all middles with these coordinates, the one of the least length.
+    made.mean_ = np.append(0.0, np.linalg.lstsq(rows, projection.center, rcond=None)[0])
+    made.n_features_in_, made.explained_variance_ = len(made.mean_), np.ones(len(made.components_))
+    return made
 
 
 def _ramp(ramp: Ramp | None) -> list[Any]:

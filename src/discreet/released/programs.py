@@ -58,7 +58,8 @@ def onnx_program(model: Model) -> bytes:
 
     Columns of numbers are float64, NaN where one is missing, columns of texts are strings, which must be
     spelled as the plan does. Other models take ``features``. The outputs are ``label`` and ``probabilities``;
-    of a regression ``prediction``, of shape ``(n,)``.
+    of several labels ``labels`` and ``probabilities``, both ``(n, K)``; of a regression ``prediction``, of
+    shape ``(n,)``.
 
     Raises:
         ConfigurationError: if onnx is not installed, torch cannot trace the network, or ONNX has not what it
@@ -127,23 +128,31 @@ def _with_cells(model: Model, traced: _Traced, scorer: ModelProto) -> ModelProto
 
 
 def _class(model: Model) -> tuple[list[NodeProto], list[Any]]:
-    """Returns the nodes that name the likeliest class, and the outputs of a classifier."""
-    from onnx import TensorProto, helper
+    """Returns the nodes that name the likeliest class, of each label if several; a classifier's outputs."""
+    from onnx import TensorProto, helper, numpy_helper
 
-    texts = model.plan.data.classes
+    texts, several = model.plan.data.classes, len(model.labels)
     kind = TensorProto.INT64 if texts is None else TensorProto.STRING
-    probabilities = _INNER + _ANSWER
-    chosen = "label" if texts is None else f"{_INNER}chosen"
-    after = [
-        helper.make_node("Identity", [probabilities], ["probabilities"]),
-        helper.make_node("ArgMax", [probabilities], [chosen], axis=1, keepdims=0),
-    ]
+    probabilities, name = _INNER + _ANSWER, "labels" if several else "label"
+    chosen = name if texts is None else f"{_INNER}chosen"
+    after = [helper.make_node("Identity", [probabilities], ["probabilities"])]
+    if several:
+        half, above = f"{_INNER}half", f"{_INNER}above"
+        after += [
+            helper.make_node("Constant", [], [half], value=numpy_helper.from_array(np.array(1.0 / 2.0))),
+            helper.make_node("Greater", [probabilities, half], [above]),
+            helper.make_node("Cast", [above], [chosen], to=TensorProto.INT64),
+        ]
+    else:
+        after.append(helper.make_node("ArgMax", [probabilities], [chosen], axis=1, keepdims=0))
     if texts is not None:
         numbers = {"keys_int64s": range(len(texts)), "values_strings": texts}
-        after.append(_encoder(chosen, "label", **numbers))
+        after.append(_encoder(chosen, name, **numbers))
+    shape: list[Any] = ["rows", several] if several else ["rows"]
+    width = several or len(model.classes)
     return after, [
-        helper.make_tensor_value_info("label", kind, ["rows"]),
-        helper.make_tensor_value_info("probabilities", TensorProto.DOUBLE, ["rows", len(model.classes)]),
+        helper.make_tensor_value_info(name, kind, shape),
+        helper.make_tensor_value_info("probabilities", TensorProto.DOUBLE, ["rows", width]),
     ]
 
 

@@ -15,9 +15,11 @@ from discreet.arrays import Floats
 from discreet.data import TableRules
 from discreet.data.bins import Bins
 from discreet.data.columns import Categories, Column, Contrast, Days, Numeric
-from discreet.data.standard import FARTHEST
+from discreet.data.projection import Projection
+from discreet.data.standard import FARTHEST, Standard
 from discreet.data.table import Table
 from discreet.learning.metrics import class_probabilities
+from discreet.models.joint import bits
 from discreet.released.model import Model
 
 # A cell that is none of the texts of any column: cells of a file are without blanks around them.
@@ -66,7 +68,8 @@ def _texts(column: Categories | Contrast) -> Texts:
 class TableScorer(nn.Module):
     """Raw cells of rows to the model's answer, by the public rules of the training.
 
-    That is the probability of each class, or of a regression the number that it predicts.
+    That is the probability of each class, or of a regression the number that it predicts; of several labels
+    the probability of the second class of each.
 
     ``forward(numbers, codes)`` takes the columns of numbers, float64 of shape ``(n, a)``, NaN where one is
     missing, a date as its number; and of the columns of texts the number of each cell's text, int64 of shape
@@ -94,7 +97,8 @@ class TableScorer(nn.Module):
         codes = [code_of(column) for column in numbers]
         self.network = model.network
         self.norm_bound = rules.norm_bound
-        self.outcome = model.outcome
+        self.projected = _projected_by(model)
+        self.outcome, self.labels = model.outcome, len(model.labels)
         self.register_buffer("low", _row([column.low for column in numbers]))
         self.register_buffer("high", _row([column.high for column in numbers]))
         # No number equals NaN: a column without a code has no cell that is absent by code.
@@ -109,10 +113,10 @@ class TableScorer(nn.Module):
         self.register_buffer("lower", _row([lower for _, lower, _ in bins]))
         self.register_buffer("upper", _row([upper for _, _, upper in bins]))
         # Where nothing is standardised, nothing of it is in the program.
-        self.standardised = model.standard is not None
-        if model.standard is not None:
-            self.register_buffer("center", torch.from_numpy(model.standard.center.copy()))
-            self.register_buffer("scale", torch.from_numpy(model.standard.scale.copy()))
+        self.standardised = isinstance(model.prepares, Standard)
+        if isinstance(model.prepares, Standard):
+            self.register_buffer("center", torch.from_numpy(model.prepares.center.copy()))
+            self.register_buffer("scale", torch.from_numpy(model.prepares.scale.copy()))
         self.register_buffer("order", torch.tensor(_order(columns), dtype=torch.int64))
         self.texts = nn.ParameterList(
             nn.Parameter(torch.from_numpy(texts.features), requires_grad=False)
@@ -148,11 +152,12 @@ class ArrayScorer(nn.Module):
     def __init__(self, model: Model) -> None:
         super().__init__()
         data = model.plan.data
-        self.network, self.outcome = model.network, model.outcome
+        self.network, self.outcome, self.labels = model.network, model.outcome, len(model.labels)
         # What a feature map makes of records is outside of the program, which takes its features.
         raw = data.feature_shape if data.transform is None else None
         self.shape = raw or model.plan.facts.feature_shape
         self.norm_bound = None if raw is None else data.feature_norm_bound
+        self.projected = _projected_by(model)
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         """Returns the probability of each class, float64, shape ``(n, num_classes)``."""
@@ -163,16 +168,50 @@ class ArrayScorer(nn.Module):
         return _scored(self, torch.cat([flat, torch.ones_like(flat[:, :1])], dim=1), self.norm_bound)
 
 
+class _Projected(nn.Module):
+    """Records as `discreet.data.projection.Projection` projects them."""
+
+    center: torch.Tensor
+    directions: torch.Tensor
+
+    def __init__(self, projection: Projection) -> None:
+        super().__init__()
+        self.register_buffer("center", torch.from_numpy(projection.norm_bound * projection.center))
+        self.projects = projection.directions is not None
+        if projection.directions is not None:
+            self.register_buffer("directions", torch.from_numpy(projection.directions.copy()))
+        self.least, self.norm_bound = projection.least_constant, projection.norm_bound
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """Returns float32, shape ``(n, k + 1)``, of shape ``(n, d)``."""
+        wide = features.double()
+        constant = torch.clamp(wide[:, -1:], min=self.least)
+        own = wide[:, :-1] @ self.directions.T if self.projects else wide[:, :-1]
+        return _scaled_to(torch.cat([own - self.center, constant], dim=1), self.norm_bound)
+
+
+def _projected_by(model: Model) -> _Projected | None:
+    """Returns what projects records; None where nothing of it is to be in the program."""
+    return _Projected(model.prepares) if isinstance(model.prepares, Projection) else None
+
+
+def _scaled_to(features: torch.Tensor, norm_bound: float) -> torch.Tensor:
+    norms = torch.sqrt((features * features).sum(dim=1, keepdim=True))
+    return (features * (norm_bound / norms)).float()
+
+
 def _scored(
     scorer: TableScorer | ArrayScorer, features: torch.Tensor, norm_bound: float | None
 ) -> torch.Tensor:
     """Scales features to a bound, if there is one, and returns the answer."""
     if norm_bound is not None:
-        norms = torch.sqrt((features * features).sum(dim=1, keepdim=True))
-        features = (features * (norm_bound / norms)).float()
+        features = _scaled_to(features, norm_bound)
+    if scorer.projected is not None:
+        features = scorer.projected(features)
     outputs, outcome = scorer.network(features), scorer.outcome
     if outcome is None:
-        return class_probabilities(outputs)
+        found = class_probabilities(outputs)
+        return found @ bits(scorer.labels).double() if scorer.labels else found
     numbers: torch.Tensor = outcome.low + (outputs.double() + 1.0) * outcome.half
     return numbers
 

@@ -21,7 +21,7 @@ from discreet.errors import DataError
 from discreet.learning import evaluation
 from discreet.learning.metrics import probabilities
 from discreet.models import OrdinalHead
-from discreet.quality import AnyQuality, assess, assess_numbers
+from discreet.quality import AnyQuality, assess, assess_numbers, shares_of_labels
 from discreet.quality.groups import between
 from discreet.quality.owners import NOBODYS, Owners
 from discreet.released.model import Model
@@ -33,10 +33,13 @@ class Scores:
 
     Attributes:
         named: the column by which rows are named, and the name of each row.
-        predictions: the most probable class of each, by its text; or the number, shape ``(n,)``.
+        predictions: the most probable class of each, by its text; or the number, shape ``(n,)``; of several
+            labels, of each one, shape ``(n, K)``.
         classes: texts of the classes; none of a regression.
-        probabilities: of each class, shape ``(n, len(classes))``.
+        probabilities: of each class, shape ``(n, len(classes))``; of several labels, of the second class of
+            each, ``(n, K)``.
         notes: counts of cells and rows that could not be used as they are.
+        labels: the columns that are predicted, where there are several.
     """
 
     named: tuple[str, tuple[str, ...]]
@@ -44,15 +47,21 @@ class Scores:
     classes: tuple[str, ...]
     probabilities: Floats
     notes: tuple[str, ...]
+    labels: tuple[str, ...] = ()
 
     def as_csv(self) -> str:
         """Returns a table: the row's name, its prediction, and every probability in full."""
         column, names = self.named
         written = io.StringIO()
         table = csv.writer(written, lineterminator="\n")
-        table.writerow([column, "prediction", *(f"probability of {text}" for text in self.classes)])
-        found = zip(names, self.predictions.tolist(), self.probabilities.tolist(), strict=True)
-        table.writerows([name, prediction, *row] for name, prediction, row in found)
+        said = ["prediction", *(f"probability of {text}" for text in self.classes)]
+        if self.labels:
+            second = self.classes[1]
+            said = [*self.labels, *(f"probability of {label} = {second}" for label in self.labels)]
+        table.writerow([column, *said])
+        answers = self.predictions.reshape(len(names), -1)
+        found = zip(names, answers.tolist(), self.probabilities.tolist(), strict=True)
+        table.writerows([name, *own, *row] for name, own, row in found)
         return written.getvalue()
 
 
@@ -107,6 +116,7 @@ def score_file(
         classes=model.classes,
         probabilities=shares,
         notes=(*told, *rules.notes(file, used, counted)),
+        labels=model.labels,
     )
 
 
@@ -115,7 +125,11 @@ def _answers(model: Model, logits: torch.Tensor) -> tuple[npt.NDArray[Any], Floa
     if model.outcome is not None:
         return _numbers(logits, model.outcome), np.empty((len(logits), 0))
     found = probabilities(logits)
-    return np.array(model.classes, dtype=object)[found.argmax(axis=1)], found
+    texts = np.array(model.classes, dtype=object)
+    if model.labels:
+        found = shares_of_labels(found)
+        return texts[(found > 1.0 / 2.0).astype(np.int64)], found
+    return texts[found.argmax(axis=1)], found
 
 
 def _numbers(logits: torch.Tensor, outcome: Outcome) -> Floats:
@@ -148,7 +162,7 @@ def evaluate_file(
     (file, told), counted = rules.file(Path(path), written), list[Counted]()
     person = model.plan.data.person
     whose = [] if person is None else [column for column in file.header() if column == person.column]
-    used = [*rules.used, rules.schema.label, *by, *whose]
+    used = [*rules.used, *rules.schema.labels, *by, *whose]
     names = list[str]()
     outputs, every, tally = list[torch.Tensor](), list[Integers](), np.zeros(1, dtype=np.int64)
     groups: dict[str, list[str]] = {column: [] for column in by}
@@ -185,9 +199,10 @@ def evaluate_file(
     quality = assess(
         probabilities(logits),
         right,
-        classes=model.classes,
+        classes=None if model.labels else model.classes,
         groups=groups,
         owners=owners,
         ordinal=isinstance(model.network, OrdinalHead),
+        several=model.labels,
     )
     return Evaluated(quality, evaluation(logits, right).loss, notes)

@@ -12,8 +12,7 @@ import numpy as np
 from discreet.arrays import Floats
 from discreet.errors import LedgerError
 from discreet.kinds import Asked
-from discreet.kinds.blocks import AskedBlock, Cells, Indicator, Products
-from discreet.kinds.blocks import Axis as CellAxis
+from discreet.kinds.blocks import AskedBlock, Block, Cells, Indicator, Products
 from discreet.kinds.effects import HazardsQuestion, LogisticQuestion
 from discreet.kinds.question import happened_at
 from discreet.kinds.questions import (
@@ -31,6 +30,8 @@ from discreet.plan import Plan
 from discreet.quality.intervals import Interval
 from discreet.report.effects import compared_with, covariates_of, effects_of
 from discreet.report.forest import Forest
+from discreet.report.plots import Curve, Grid, Plot
+from discreet.report.scored import Scored
 from discreet.rounds import RunRecord
 from discreet.rounds.judging import LEVEL, noise_variance
 from discreet.statistics import (
@@ -40,10 +41,8 @@ from discreet.statistics import (
     Moments,
     Row,
     Table,
-    classification,
     components,
     count,
-    evaluation,
     independence,
     logrank,
     quantiles,
@@ -60,38 +59,12 @@ from discreet.statistics.independence import DRAWS
 _MAIN = frozenset(
     ("Cramér's V", "units", "accuracy", COMMONER, COMMONEST, "sensitivity", "specificity", "precision", "AUC")
 )
-_MAIN_WORDS = re.compile("^p-value|: median survival$|: (hazard|odds) ratio( of the hazard)?$")
+_MAIN_WORDS = re.compile(
+    "^(p-value|released model, )|: median survival$|: (hazard|odds) ratio( of the hazard)?$"
+)
 _COUNTS = re.compile("(^|: )(count|units|total)$|: at risk at ")
 # Tables have thousands of cells; whoever verifies a run simulates them too.
 _MOST_SIMULATED = 1 << 22
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A line with the ends of its intervals, for a chart.
-
-    Attributes:
-        label: whose it is.
-        points: x, y, low and high.
-    """
-
-    label: str
-    points: tuple[tuple[float, float, float, float], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Counts of two columns side by side.
-
-    Attributes:
-        corner: names of both columns.
-        header: texts of the second, and last that of all.
-        rows: text of the first, and a number with its interval in each cell; last that of all.
-    """
-
-    corner: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Interval, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +76,8 @@ class Answer:
         question: what it asks, in one line.
         about: what its intervals hold.
         rows: numbers with their intervals of 95 %.
-        curves: for a chart; none where there is nothing to draw.
-        axes: titles of the chart's axes.
-        grid: counts of two columns, which are among the rows as well.
+        plots: charts; none where there is nothing to draw.
+        grid: counts of two columns; of a table they are among the rows as well.
         forest: ratios, which are among the rows as well.
     """
 
@@ -113,8 +85,7 @@ class Answer:
     question: str
     about: str
     rows: tuple[Row, ...]
-    curves: tuple[Curve, ...] = ()
-    axes: tuple[str, str] = ("", "")
+    plots: tuple[Plot, ...] = ()
     grid: Grid | None = None
     forest: Forest | None = None
 
@@ -147,7 +118,7 @@ class _Asked:
     """
 
     question: Question
-    block: Cells | Products
+    block: Block
     sums: Floats
     variance: float
     randomness: np.random.Generator
@@ -253,8 +224,8 @@ def _answer(asked: _Asked) -> Answer:
             found = _survival(asked, question, block)
         case (HazardsQuestion() | LogisticQuestion()) as question, Cells() as block:
             found = _ratios(asked, question, block)
-        case EvaluationQuestion(), Cells() as block:
-            found = _evaluation(asked, block)
+        case EvaluationQuestion() as question, Cells() as block:
+            found = _evaluation(asked, question, block)
         case _:
             raise TypeError(
                 f"{type(asked.question).__name__} is not answered by {type(asked.block).__name__}."
@@ -266,10 +237,9 @@ def _of(
     asked: _Asked,
     about: str,
     rows: tuple[Row, ...],
-    curves: tuple[Curve, ...] = (),
-    axes: tuple[str, str] = ("", ""),
+    plots: tuple[Plot, ...] = (),
 ) -> Answer:
-    return Answer(asked.question.heading, asked.question.describe(), about, rows, curves, axes)
+    return Answer(asked.question.heading, asked.question.describe(), about, rows, plots)
 
 
 def _table(asked: _Asked, block: Cells) -> Answer:
@@ -284,7 +254,7 @@ def _table(asked: _Asked, block: Cells) -> Answer:
         return answer
     bins = zip(found.cells, pairwise(axis.edges), strict=False)
     points = tuple((x, *cell.count) for cell, ends in bins for x in ends)
-    return replace(answer, curves=(Curve("count", points),), axes=(axis.name, "count"))
+    return replace(answer, plots=(Plot("", (axis.name, "count"), (Curve("count", points),)),))
 
 
 def _independence(asked: _Asked, block: Cells) -> tuple[Row, ...]:
@@ -393,7 +363,7 @@ def _survival(asked: _Asked, question: SurvivalQuestion, block: Cells) -> Answer
         test = logrank(cells, asked.variance, time.edges, groups, rng=asked.randomness, draws=draws)
         rows = (*test.rows(), *rows)
     curves = tuple(Curve(curve.group, _told(time.edges[0], curve)) for curve in found.curves)
-    return _of(asked, IN_BINS, rows, curves, (time.name, f"share without {question.event}"))
+    return _of(asked, IN_BINS, rows, (Plot("", (time.name, f"share without {question.event}"), curves),))
 
 
 def _ratios(asked: _Asked, question: HazardsQuestion | LogisticQuestion, block: Cells) -> Answer:
@@ -416,32 +386,6 @@ def _told(start: float, curve: SurvivalCurve) -> tuple[tuple[float, float, float
     return tuple(points)
 
 
-def _evaluation(asked: _Asked, block: Cells) -> Answer:
-    score, label, *by = block.axes
-    # Every record has a label, so that the last cell of its axis is empty but for noise.
-    counts = asked.sums.reshape(block.shape)[:, :-1]
-    whole = counts if not by else counts.sum(axis=2)
-    merged = asked.variance * (1 if not by else counts.shape[2])
-    rows = _measures(score, whole, merged, "")
-    for place, text in enumerate(by[0].texts if by else ()):
-        rows += _measures(score, counts[:, :, place], asked.variance, f"{by[0].name} = {text}: ")
-    answer = _of(asked, HELD_OUT, rows)
-    if not score.edges:
-        return answer
-    observed = evaluation(whole.ravel(), merged, score.edges, level=LEVEL).observed
-    points = tuple(
-        ((low + high) / 2, *share)
-        for (low, high), share in zip(pairwise(score.edges), observed, strict=True)
-        if share is not None
-    )
-    title = f"observed share of {label.texts[1]}"
-    curves = (Curve(title, points),) if points else ()
-    return replace(answer, curves=curves, axes=(score.name, title))
-
-
-def _measures(score: CellAxis, counts: Floats, variance: float, prefix: str) -> tuple[Row, ...]:
-    if score.edges:
-        rows = evaluation(counts.ravel(), variance, score.edges, level=LEVEL).rows(score.edges)
-    else:
-        rows = classification(counts.ravel(), variance, score.texts, level=LEVEL)
-    return tuple(row._replace(name=prefix + row.name) for row in rows)
+def _evaluation(asked: _Asked, question: EvaluationQuestion, block: Cells) -> Answer:
+    found = Scored(question, block, asked.sums, asked.variance)
+    return replace(_of(asked, HELD_OUT, found.rows(), found.plots()), grid=found.grid())

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from discreet.privacy.notation import pair_text
-from discreet.report.answered import Answer, Curve, Grid, whole
+from discreet.report.answered import Answer, whole
 from discreet.report.chart import Axis, Band, Chart, Line, draw, nice_scale
 from discreet.report.content import ReportInput
 from discreet.report.forest import draw_forest
 from discreet.report.html import Html, table, tag
+from discreet.report.plots import Curve, Grid, Plot
 from discreet.statistics.rows import Row
 
 _UNKNOWN = "–"
@@ -45,17 +46,27 @@ def held_out(report: ReportInput) -> Html:
 def _one(answer: Answer) -> list[Html]:
     asked = "" if answer.question == answer.title else f"{answer.question} "
     about = tag("p", f"{asked}{answer.about[0].upper()}{answer.about[1:]}.", class_="soft")
-    if answer.curves or answer.forest is not None:
-        plot = draw(_chart(answer)) if answer.forest is None else draw_forest(answer.title, answer.forest)
-        chart = tag("div", plot, class_="charts single")
+    if answer.plots or answer.forest is not None:
         summary = tag("summary", f"All {len(answer.rows)} numbers")
         numbers = _numbers(f"Numbers: {answer.title}", answer.rows)
         shown = [_numbers(f"In short: {answer.title}", answer.main)] if answer.main else []
-        return [tag("h3", answer.title), chart, *shown, tag("details", summary, numbers), about]
+        shown += [] if answer.grid is None else _counts(f"Who is called what: {answer.title}", answer.grid)
+        return [tag("h3", answer.title), _drawn(answer), *shown, tag("details", summary, numbers), about]
     if answer.grid is not None:
         tests = [_numbers("Test", answer.main)] if answer.main else []
-        return [_counts(answer.title, answer.grid), *tests, about]
+        return [*_counts(answer.title, answer.grid), *tests, about]
     return [_numbers(answer.title, answer.rows), about]
+
+
+def _drawn(answer: Answer) -> Html:
+    if answer.forest is not None:
+        return tag("div", draw_forest(answer.title, answer.forest), class_="charts single")
+    figures = [tag("div", draw(_chart(answer.title, plot)), *_soft(plot.read)) for plot in answer.plots]
+    return tag("div", *figures, class_="charts" if len(figures) > 1 else "charts single")
+
+
+def _soft(words: str) -> list[Html]:
+    return [tag("p", words, class_="soft")] if words else []
 
 
 def _numbers(title: str, rows: Sequence[Row]) -> Html:
@@ -65,33 +76,34 @@ def _numbers(title: str, rows: Sequence[Row]) -> Html:
     return table(title, header, [row[:width] for row in cells], numeric=(1, 2))
 
 
-def _counts(title: str, grid: Grid) -> Html:
+def _counts(title: str, grid: Grid) -> list[Html]:
     cells = [(text, *(whole(cell) for cell in counts)) for text, counts in grid.rows]
     header = (grid.corner, *grid.header)
-    return table(title, header, cells, numeric=range(1, len(header)))
+    shown = table(title, header, cells, numeric=range(1, len(header)))
+    return [shown, *_soft(grid.read)]
 
 
-def _chart(answer: Answer) -> Chart:
-    points = [point for curve in answer.curves for point in curve.points]
+def _chart(title: str, plot: Plot) -> Chart:
+    points = [point for curve in plot.curves for point in curve.points]
+    marked = len(plot.curves) > 1 or bool(plot.diagonal)
+    lines = tuple(
+        Line(curve.label, tuple((at, value) for at, value, _, _ in curve.points), marked=marked)
+        for curve in plot.curves
+    )
     x = nice_scale([point[0] for point in points])
     y = nice_scale([end for point in points for end in point[1:]], from_zero=True)
-    several = len(answer.curves) > 1
+    if plot.diagonal:
+        x = y = nice_scale([0.0, 1.0])
+        lines = (*lines, Line(plot.diagonal, ((0.0, 0.0), (1.0, 1.0)), marked=False))
     return Chart(
-        title=answer.title,
-        description=_described(answer),
-        x=Axis(answer.axes[0], x, "{:g}".format),
-        y=Axis(answer.axes[1], y),
-        lines=tuple(
-            Line(curve.label, tuple((at, value) for at, value, _, _ in curve.points), marked=several)
-            for curve in answer.curves
-        ),
-        bands=tuple(Band(tuple((at, low, high) for at, _, low, high in one.points)) for one in answer.curves),
-        legend=several,
+        title=plot.title or title,
+        description=f"{plot.said or '; '.join(map(_ends, plot.curves)) + '.'} Shaded: intervals of 95 %.",
+        x=Axis(plot.axes[0], x, "{:g}".format),
+        y=Axis(plot.axes[1], y),
+        lines=lines,
+        bands=tuple(Band(tuple((at, low, high) for at, _, low, high in one.points)) for one in plot.curves),
+        legend=len(lines) > 1,
     )
-
-
-def _described(answer: Answer) -> str:
-    return "; ".join(_ends(curve) for curve in answer.curves) + ". Shaded: intervals of 95 %."
 
 
 def _ends(curve: Curve) -> str:

@@ -42,7 +42,7 @@ def columns(data: DataConfig) -> tuple[Column, ...]:
         texts = data.classes or tuple(str(number) for number in range(data.num_classes or 2))
         number = data.label_range
         rule = ", ".join(texts) if number is None else f"a number, {number[0]:g} to {number[1]:g}"
-        found.append(Column(data.label, "label", rule))
+        found += [Column(name, "label", rule) for name in data.labels]
     for name, (low, high) in (data.ranges or {}).items():
         found.append(Column(name, "number", f"{low:g} to {high:g}{_in_bins(data, name)}"))
     for name, days in (data.dates or {}).items():

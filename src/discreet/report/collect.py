@@ -14,6 +14,7 @@ from discreet.accounting import tradeoff
 from discreet.data import bundled_attribution
 from discreet.documents import read_json
 from discreet.errors import ConfigurationError, LedgerError
+from discreet.kinds.preparation import ClassWeightsConfig
 from discreet.plan import Plan, public_units
 from discreet.plan.counted import contributions, parts
 from discreet.plan.persons import for_persons
@@ -28,17 +29,19 @@ from discreet.report.content import (
     AttackBound,
     Comparison,
     CompletedRound,
+    Fact,
     LostRound,
     Measured,
     ReportInput,
     RoundOutcome,
 )
-from discreet.report.evaluated import evaluations_of, over_rounds
+from discreet.report.evaluated import released_and_others
 from discreet.report.facts import plan_facts
 from discreet.report.refusals import refusals
 from discreet.report.shapes import Shown, model_shapes, shown, shown_rules
 from discreet.report.silo_budgets import silo_budgets
 from discreet.rounds import RunRecord, read_record
+from discreet.rounds.preparing import announced_map, prepared_from
 
 _SOFTWARE = ("torch", "numpy", "scipy", "cryptography")
 _SILO_PREFIXES = ("accuracy/", "mae/")
@@ -75,9 +78,9 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         silo_budgets=silo_budgets(directory, plan, charged),
         attack=_attack(plan),
         outcomes=outcomes,
-        final=completed[-1].measured if completed else None,
+        final=next((one.measured for one in completed if one.release == _released_after(run)), None),
         comparison=_comparison(directory.file("comparison.json")),
-        facts=plan_facts(plan),
+        facts=(*plan_facts(plan), *_class_weights(run)),
         refusals=refusals(plan, outcomes),
         citations=citations(plan),
         plan_digest=plan.digest(),
@@ -96,6 +99,14 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         preparations=int(plan.preparation is not None),
         most_contributions=None if plan.timetable is None else contributions(plan, charged),
     )
+
+
+def _released_after(run: RunRecord) -> int | None:
+    """Returns the release whose model is released; the last one where a state cannot say which was best."""
+    try:
+        return run.released_after
+    except LedgerError:
+        return run.spending.completed[-1].release
 
 
 def _outcomes(
@@ -193,12 +204,28 @@ def _answers(run: RunRecord) -> tuple[Answer, ...] | None:
 
 
 def _held_out(run: RunRecord) -> tuple[Answer, ...]:
-    """Returns what evaluations between rounds found: over the rounds, and of the last in detail."""
+    """Returns what evaluations between rounds found: over the rounds, and of the released model in detail."""
     try:
-        found = evaluations_of(run)
+        return released_and_others(run)
     except LedgerError:
         return ()
-    return (over_rounds(found), found[-1].answer) if found else ()
+
+
+def _class_weights(run: RunRecord) -> tuple[Fact, ...]:
+    """Returns the class weights that noisy counts gave, if they did and a state has them."""
+    plan, stated = run.plan, run.plan.config.preparation
+    if not isinstance(stated, ClassWeightsConfig) or not run.spending.completed:
+        return ()
+    try:
+        found = prepared_from(run.directory.load_state().arrays)
+    except LedgerError:
+        return ()
+    if found is None:
+        return (Fact("Class weights", "1 each", "the noisy counts were lost, and stay charged"),)
+    classes = plan.data.classes or tuple(map(str, range(plan.facts.num_classes)))
+    weights = announced_map(plan, found).ravel().tolist()
+    each = ", ".join(f"{name}: {weight:.3g}" for name, weight in zip(classes, weights, strict=True))
+    return (Fact("Class weights", each, "how much a record of each class counts, by noisy counts"),)
 
 
 def _shapes(run: RunRecord) -> Shown | None:

@@ -10,7 +10,7 @@ from discreet.kinds import QuantileClipping, Timetable, room_text, timetable_tex
 from discreet.plan import Plan
 from discreet.plan.counted import parts
 from discreet.plan.held_out import evaluation_text
-from discreet.plan.preparation import preparation_text
+from discreet.plan.prepared import preparation_text
 from discreet.privacy.notation import pair_text
 from discreet.privacy.units import NeighboringRelation
 from discreet.report.content import Fact

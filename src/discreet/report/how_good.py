@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from discreet.quality import AnyQuality, Group, Quality, Verdict
+from discreet.quality import AnyQuality, Group, LabelQuality, Quality, Verdict
 from discreet.quality.intervals import Interval, percents
 from discreet.quality.levels import level_rows
 from discreet.report.chart import Axis, Chart, Line, draw, nice_scale
@@ -31,6 +31,8 @@ def how_good(quality: Quality) -> Html:
     parts.append(tag("div", *charts, class_="charts"))
     if quality.classes:
         parts += [_classes(quality), _confusion(quality)]
+    if quality.labels is not None:
+        parts.append(_labels(quality.labels))
     parts += [_groups(by, quality) for by in dict.fromkeys(group.by for group in quality.groups)]
     return tag("section", *parts)
 
@@ -60,8 +62,12 @@ def _overall(quality: Quality) -> Html:
         f"this has wrong, and {against.lost} the other way: it {_VERDICTS[against.verdict]} "
         f"(McNemar, p = {against.p_value:.2g})"
     )
+    right = "share of records that the model has right"
+    if quality.labels is not None:
+        right = "share of records of which the model has all labels right"
+        compared = compared.replace("commonest class", "commonest combination of labels")
     rows = [
-        ("Accuracy", percents(quality.accuracy), "share of records that the model has right"),
+        ("Accuracy", percents(quality.accuracy), right),
         ("Base rate", accuracy_text(against.base_rate), compared),
         ("Balanced accuracy", percents(quality.balanced_accuracy), "mean recall over the classes"),
         *(level_rows(quality.levels) if quality.levels is not None else ()),
@@ -151,6 +157,25 @@ def _classes(quality: Quality) -> Html:
     ]
     header = ("Class", "Records", "Recall", "Precision", "F1", "AUC", "Average precision")
     return table("Class by class", header, rows)
+
+
+def _labels(labels: tuple[LabelQuality, ...]) -> Html:
+    """Shows each of several labels by itself."""
+    rows = [
+        (
+            one.second.name,
+            f"{one.second.records:,}",
+            percents(one.accuracy),
+            accuracy_text(one.against.base_rate),
+            _share(one.second.recall),
+            _share(one.second.precision),
+            _number(one.second.auc),
+            _number(one.second.average_precision),
+        )
+        for one in labels
+    ]
+    header = ("Label", "Records", "Accuracy", "Base rate", "Recall", "Precision", "AUC", "Average precision")
+    return table("Label by label", header, rows)
 
 
 def _confusion(quality: Quality) -> Html:

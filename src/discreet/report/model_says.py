@@ -18,10 +18,14 @@ def model_says(shown: Shown) -> Html:
         parts.append(_charts(shapes, shapes.outcomes[0]))
     else:
         parts += [
-            tag("details", tag("summary", f"{shapes.label} is {outcome}"), _charts(shapes, outcome))
+            tag("details", tag("summary", _named(shapes, outcome)), _charts(shapes, outcome))
             for outcome in shapes.outcomes
         ]
     return tag("section", *parts, *([_others(shown.others)] if shown.others else []), class_="foreign")
+
+
+def _named(shapes: Shapes, outcome: str) -> str:
+    return outcome if shapes.several else f"{shapes.label} is {outcome}"
 
 
 def _meaning(shapes: Shapes, classes: int) -> str:
@@ -30,6 +34,11 @@ def _meaning(shapes: Shapes, classes: int) -> str:
     elif classes == 1:
         what = (
             f"the log-odds of {shapes.label} being {shapes.outcomes[0]}: above 0 speaks for it, below against"
+        )
+    elif shapes.several:
+        what = (
+            "the log-odds of a label being as the heading of its charts says: above 0 speaks for it, below "
+            "against"
         )
     else:
         what = (

@@ -9,6 +9,7 @@ from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.judgement import judge
 from discreet.privacy.notation import delta_is, delta_text, epsilon_text, factor_at_most, percent_at_most
+from discreet.quality import Quality
 from discreet.report.chart import Axis, Chart, Line, Logarithmic, draw
 from discreet.report.content import AttackBound, AttackPoint, ReportInput
 from discreet.report.html import Html, items, join, table, tag
@@ -192,10 +193,12 @@ def _key_figures(report: ReportInput) -> Html:
     elif report.final is not None:
         auc = "" if report.final.auc is None else f"AUC {report.final.auc:.3f} (guessing: 0.500); "
         base = report.final.base_rate
-        always = "" if base is None else f"always the commonest class: {accuracy_text(base)}; "
+        several = isinstance(report.quality, Quality) and report.quality.labels is not None
+        title, what = ("All labels right", "combination") if several else ("Accuracy", "class")
+        always = "" if base is None else f"always the commonest {what}: {accuracy_text(base)}; "
         figures.append(
             (
-                "Accuracy",
+                title,
                 measured_text(report.final, report.final.accuracy),
                 f"{always}{auc}held-out records, not private",
             )

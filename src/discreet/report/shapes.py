@@ -7,8 +7,9 @@ likely as another. For a record of another length every column adds one common f
 and indicators alone all complete records have the same length, the factor is 1, and the model is exactly
 additive.
 
-With several classes a curve is the logit of one class less the mean over all, since a common shift means
-nothing. Everything here is a function of plan, ledger and released weights, so it costs no privacy.
+Each of several labels has curves of its own. With several classes a curve is the logit of one class less the
+mean over all, since a common shift means nothing. Everything here is a function of plan, ledger and released
+weights, so it costs no privacy.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from discreet.kinds.model_facts import ORDINAL
 from discreet.plan import Plan
 from discreet.plan.weight_noise import WeightNoise, weight_noise
 from discreet.rounds import RunRecord
-from discreet.rounds.preparing import announced_map, prepared_from, standard_of
+from discreet.rounds.preparing import announced_map, prepared_from, record_map
+from discreet.rounds.state import released_from
 
 NORMAL_95 = 1.959964
 """A band is this many standard deviations to either side: 95 % of a normal law."""
@@ -103,7 +105,8 @@ class Shapes:
 
     Attributes:
         label: the column that is predicted.
-        outcomes: the classes that have curves: all of several, the second of two; or the label, a number.
+        outcomes: the classes that have curves: all of several, the second of two; or the label, a number; or
+            the second of each of several labels.
         shapes: for each outcome in turn, of every column, that of the largest spread first.
         constants: what is added whatever the cells hold, for each outcome.
         factors: smallest and largest factor by which a complete record's own contributions may differ from
@@ -111,6 +114,7 @@ class Shapes:
         proven: whether the bands rest on a theorem alone, else on training not amplifying noise; None if
             there is no band.
         adds_to: the log-odds, or a number's own name.
+        several: whether each outcome is one of several labels, and not a class among others.
         middle: what all contributions, the constant's too, are added to: the middle of a number's range.
     """
 
@@ -122,6 +126,7 @@ class Shapes:
     proven: bool | None
     adds_to: str = LOG_ODDS
     middle: float = 0.0
+    several: bool = False
 
     def of(self, outcome: str) -> tuple[Shape, ...]:
         """Returns the curves of one class."""
@@ -190,22 +195,26 @@ def model_shapes(run: RunRecord) -> Shapes:
     saved = run.directory.load_state()
     if saved.digest != completed[-1].led_to:
         raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
-    weights = np.asarray(saved.arrays["parameters"], dtype=np.float64)
+    weights = released_from(saved.arrays)
     noise = weight_noise(run.plan, _survivors_of_rounds(run))
     found = prepared_from(saved.arrays)
-    standard = None if found is None else standard_of(run.plan, announced_map(run.plan, found))
+    used = record_map(run.plan, None if found is None else announced_map(run.plan, found))
+    standard = used if isinstance(used, Standard) else None
     return shapes_of(rules, weights.reshape(run.plan.facts.outputs, -1), noise, standard)
 
 
 def _survivors_of_rounds(run: RunRecord) -> dict[int, tuple[str, ...]]:
-    """Returns the survivors of each completed release that moved the model."""
-    completed = run.spending.completed
+    """Returns the survivors of each completed release that moved the released model."""
+    last = run.released_after or 0
+    completed = (done for done in run.spending.completed if done.release <= last)
     return {done.release: done.survivors for done in completed if run.plan.order.trains(done.release)}
 
 
 def shown_rules(plan: Plan) -> TableRules | None:
     """Returns the rules by which columns become features; None if the model's weights are not theirs."""
-    if not plan.facts.linear or plan.data.transform is not None or plan.model.name == ORDINAL:
+    data = plan.data
+    own = data.transform is None and data.centre is None and data.project is None
+    if not (plan.facts.linear and own) or plan.model.name == ORDINAL:
         return None
     rules = table_rules(plan.data.source, public_facts(plan.data))
     if rules is None:
@@ -228,13 +237,16 @@ def shapes_of(
     least, typical, most = (1.0 + sum(part) for part in zip(*squares, strict=True))
     length = rules.norm_bound / math.sqrt(typical)
     outcomes, width = (classes[1:], 1.0) if len(weights) == 1 else (classes, 1.0 - 1.0 / len(weights))
+    several = not isinstance(rules.schema.label, str)
+    if several:
+        outcomes, width = tuple(f"{name} = {classes[1]}" for name in rules.schema.labels), 1.0
     number = rules.schema.outcome
     adds_to, middle = LOG_ODDS, 0.0
     if number is not None:
         # A position in [-1, 1] is read in the number's own unit.
-        adds_to, middle = rules.schema.label, (number.low + number.high) / 2.0
+        adds_to, middle = str(rules.schema.label), (number.low + number.high) / 2.0
         outcomes, length = (adds_to,), length * number.half
-    rows = length * (weights if len(weights) == 1 else weights - weights.mean(axis=0))
+    rows = length * (weights if several or len(weights) == 1 else weights - weights.mean(axis=0))
     band = None if noise is None else NORMAL_95 * noise.stddev * length * math.sqrt(width)
     shapes: list[Shape] = []
     for outcome, row in zip(outcomes, rows, strict=True):
@@ -246,7 +258,7 @@ def shapes_of(
         own = [replace(shape, adds_to=adds_to) for shape in drawn]
         shapes += sorted(own, key=lambda shape: -shape.spread)
     return Shapes(
-        rules.schema.label,
+        ", ".join(rules.schema.labels),
         outcomes,
         tuple(shapes),
         tuple(Level("constant", float(row[-1]), band) for row in rows),
@@ -254,6 +266,7 @@ def shapes_of(
         None if noise is None else noise.proven,
         adds_to,
         middle,
+        several,
     )
 
 

@@ -21,7 +21,7 @@ REPORT_VERSION = 1
 def write_report(directory: Path, *, signer: str = "") -> Path:
     """Writes ``report.html`` and ``report.json`` into a run directory; returns the path of the page.
 
-    Where questions were asked, ``answers.csv`` besides.
+    Where questions or held-out records were asked, ``answers.csv`` besides.
 
     Args:
         directory: of the run.
@@ -33,10 +33,9 @@ def write_report(directory: Path, *, signer: str = "") -> Path:
     """
     report = collect(directory, signer=signer)
     page, data = directory / "report.html", directory / "report.json"
-    if report.answers:
-        write_durably(
-            directory / "answers.csv", answers_csv((one.title, one.rows) for one in report.answers).encode()
-        )
+    if answers := report.answers or report.held_out:
+        listed = answers_csv((one.title, one.rows) for one in answers)
+        write_durably(directory / "answers.csv", listed.encode())
     write_durably(data, (json.dumps(report_json(report), indent=1, ensure_ascii=False) + "\n").encode())
     write_durably(page, render(report).encode())
     return page

@@ -54,8 +54,11 @@ def contribute(
     randomness: RandomSource,
     rotation: Rotation | None = None,
     weight: float = 1.0,
+    told: npt.NDArray[np.float64] | None = None,
 ) -> Contribution:
     """Computes the contribution of ``silo`` to a release that starts from ``parameters``, see `Start`.
+
+    What a preparation told silos, ``told``, is in ``records`` already, as far as it maps these.
 
     Guarantee:
         Adding or removing one unit moves the integers, before noise, by at most
@@ -68,7 +71,14 @@ def contribute(
     require_capacity(plan, silo, records)
     watch = Stopwatch()
     update = train_silo(
-        plan, silo, release, model=model, parameters=parameters, records=records, randomness=randomness
+        plan,
+        silo,
+        release,
+        model=model,
+        parameters=parameters,
+        records=records,
+        randomness=randomness,
+        told=told,
     )
     trained = watch.lap()
     if isinstance(update, NoisyUpdate):
@@ -129,27 +139,34 @@ def train_silo(
     parameters: npt.NDArray[np.float64],
     records: Records,
     randomness: RandomSource,
+    told: npt.NDArray[np.float64] | None = None,
 ) -> LocalUpdate | NoisyUpdate:
     """Trains ``silo`` as `contribute` does; the update has no noise yet, but for that of noisy steps.
 
     Raises:
         PrivacyViolation: if a run-time check of a promised bound fails.
     """
-    training, weights = round_training(plan, silo, release, parameters)
+    training, weights = round_training(plan, silo, release, parameters, told)
     stage = plan.stage_of(release)
     noise = StepNoise(stage.grid, stage.release.share)
     return silo_update(training, model, weights, records, randomness.derive("training"), noise=noise)
 
 
 def round_training(
-    plan: Plan, silo: str, release: int, announced: npt.NDArray[np.float64]
+    plan: Plan,
+    silo: str,
+    release: int,
+    announced: npt.NDArray[np.float64],
+    told: npt.NDArray[np.float64] | None = None,
 ) -> tuple[SiloTraining, npt.NDArray[np.float64]]:
     """Returns what ``silo`` runs in a release that starts from `RoundOrder.parameters`, and the weights.
+
+    ``told`` is `RoundOrder.prepared`.
 
     Raises:
         PrivacyViolation: for a clipping norm at which no bound would hold.
     """
-    training = plan.silo_training(silo, release)
+    training = plan.under(told).silo_training(silo, release)
     if isinstance(training, QuantileClipped):
         return training.at(float(announced[-1])), announced[:-1]
     return training, announced
@@ -169,7 +186,7 @@ def require_rows_alike_for(plan: Plan, model: nn.Module, silos: Iterable[str]) -
         PrivacyRefusal: if the assumption does not hold.
     """
     trainings = [plan.silo_training(silo, release) for silo in silos for release in plan.order.beginnings]
-    require_rows_alike(trainings, model, plan.facts.feature_shape)
+    require_rows_alike(trainings, model, plan.model_shape)
 
 
 def round_rotation(plan: Plan, sequence: int) -> Rotation | None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from discreet.arrays import Floats
 from discreet.kinds import Asked
 from discreet.kinds.blocks import Cells
+from discreet.kinds.questions import EvaluationQuestion
 from discreet.mechanisms.polya import normal_variance
 from discreet.plan import Plan
 from discreet.privacy.events import PolyaNoise
@@ -17,6 +18,7 @@ from discreet.quality.intervals import Interval, percents
 from discreet.rounds.engine import RoundSum
 from discreet.rounds.memory import Arrays
 from discreet.statistics import classification, evaluation
+from discreet.statistics.evaluation import HALF
 
 LEVEL = 0.95
 """Of every interval that is shown."""
@@ -44,7 +46,7 @@ class HeldOut:
     """How good a model is on the population that held-out units were drawn from; None where noise hides it.
 
     Attributes:
-        accuracy: of naming the more probable class.
+        accuracy: of naming the more probable class; of two, the second one from the threshold on.
         auc: probability that a positive unit scores above a negative one; None for more than two classes.
     """
 
@@ -75,20 +77,30 @@ def evaluated(plan: Plan, release: int, outcome: RoundSum) -> Evaluated:
     return Evaluated(plan.order.round_of(release), asked.decoded(outcome.total, 1), len(outcome.survivors))
 
 
-def held_out(plan: Plan, found: Evaluated) -> HeldOut:
-    """Returns accuracy and AUC with intervals that hold sampling and noise: post-processing."""
+def held_out(plan: Plan, found: Evaluated, *, among: int = 1) -> HeldOut:
+    """Returns accuracy and AUC with intervals that hold sampling and noise: post-processing.
+
+    Args:
+        plan: what was carried out.
+        found: one of its evaluations.
+        among: out of how many it was chosen by what they said. The intervals hold that choice: so many
+            hold their truths all at once with the probability that one does by itself (Bonferroni).
+    """
+    level = 1.0 - (1.0 - LEVEL) / among
     asked = _of(plan)
     block, factor = _block(asked)
     counts = (found.sums / factor).reshape(block.shape)[:, :-1]
-    variance = noise_variance(asked, found.survivors) / factor**2
+    variance = noise_variance(asked, found.survivors, level) / factor**2
     if counts.ndim == 3:
         counts, variance = counts.sum(axis=2), variance * counts.shape[2]
     edges = block.axes[0].edges
     if edges:
-        measured = evaluation(counts.ravel(), variance, edges, level=LEVEL)
+        (question,) = asked.questions
+        threshold = question.called_from(edges) if isinstance(question, EvaluationQuestion) else HALF
+        measured = evaluation(counts.ravel(), variance, edges, threshold=threshold, level=level)
         return HeldOut(measured.accuracy, measured.auc)
     classes = [str(number) for number in range(len(counts))]
-    rows = classification(counts.ravel(), variance, classes, level=LEVEL)
+    rows = classification(counts.ravel(), variance, classes, level=level)
     (_, value, low, high, *_) = next(row for row in rows if row.name == "accuracy")
     if value is None or low is None or high is None:
         return HeldOut(None, None)
@@ -103,22 +115,47 @@ def stops(plan: Plan, found: tuple[Evaluated, ...]) -> bool:
     stop = None if plan.evaluating is None else plan.evaluating.stop
     if stop is None:
         return False
-    known = [one.accuracy.value for one in (held_out(plan, each) for each in found) if one.accuracy]
-    return bool(known) and len(known) - 1 - int(np.argmax(known)) >= stop.patience
+    known = _told(plan, found)
+    return bool(known) and len(known) - 1 - int(np.argmax([value for value, _ in known])) >= stop.patience
 
 
-def noise_variance(plan: Plan, survivors: int) -> float:
+def best(plan: Plan, found: tuple[Evaluated, ...]) -> Evaluated | None:
+    """Returns the evaluation whose model is released: of the best accuracy, the first of equals.
+
+    None where the plan keeps the last model, or noise hides all accuracies: then it is the last one.
+    """
+    if not plan.keeps_best:
+        return None
+    return max(_told(plan, found), key=lambda one: one[0], default=(0.0, None))[1]
+
+
+def said_of_released(plan: Plan, found: tuple[Evaluated, ...]) -> HeldOut | None:
+    """Returns what evaluations say of the released model: the best one, or the last; None without any."""
+    chosen = best(plan, found)
+    if chosen is not None:
+        return held_out(plan, chosen, among=len(_told(plan, found)))
+    return held_out(plan, found[-1]) if found else None
+
+
+def _told(plan: Plan, found: tuple[Evaluated, ...]) -> list[tuple[float, Evaluated]]:
+    """Returns the evaluations whose accuracy noise does not hide, each behind it."""
+    each = ((held_out(plan, one).accuracy, one) for one in found)
+    return [(accuracy.value, one) for accuracy, one in each if accuracy is not None]
+
+
+def noise_variance(plan: Plan, survivors: int, level: float = LEVEL) -> float:
     """Returns the variance of the noise of every coordinate of a sum, real units, its rounding included.
 
-    Of Laplace noise, whose tails are longer, it is that of the normal law that is as wide at `LEVEL`.
+    Of Laplace noise, whose tails are longer, it is that of the normal law that is as wide at ``level``.
 
     Args:
         plan: what was carried out.
         survivors: silos in the sum; the ledger says how many.
+        level: of the intervals that it is for.
     """
     share = plan.release.share
     if isinstance(share, PolyaNoise):
-        return normal_variance(replace(share, num_silos=survivors), LEVEL)
+        return normal_variance(replace(share, num_silos=survivors), level)
     # A dithered rounding has a variance of at most a quarter of a grid unit's square.
     return survivors * (share.variance / share.num_silos + 0.25) / plan.grid.scale**2
 

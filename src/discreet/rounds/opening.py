@@ -31,7 +31,8 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
 
     An intent without an end is `Completed` if the state that followed it is on disk, otherwise `Lost`:
     its sum may have been seen, so it stays charged and is never repeated. Where every round is charged there
-    is nothing to go on with, and nothing is appended.
+    is nothing to go on with, and nothing is appended, unless the last release has no line in the metrics:
+    that a process died there is then on record.
 
     Raises:
         ConfigurationError: if a file of the directory is a link or a device, or holds another plan.
@@ -54,7 +55,7 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
         spent = spending(ledger.entries)
         if spent.pending is not None:
             _settle(directory, ledger, spent.pending)
-        if not finished(plan, directory, spending(ledger.entries)):
+        if not finished(plan, directory, spending(ledger.entries)) or _without_metrics(directory, ledger):
             ledger.append(Resumed(plan.digest()))
     except LedgerError:
         ledger.close()
@@ -94,3 +95,10 @@ def _settle(directory: RunDirectory, ledger: LedgerWriter, pending: Intent) -> N
         ledger.append(Completed(pending.release, saved.made.survivors, saved.made.transcript, saved.digest))
         return
     ledger.append(Lost(pending.release, "the process ended between intent and completion"))
+
+
+def _without_metrics(directory: RunDirectory, ledger: LedgerWriter) -> bool:
+    last = ledger.entries[-1]
+    return isinstance(last, Completed) and last.release not in {
+        line["release"] for line in directory.read_metrics()
+    }

@@ -1,4 +1,4 @@
-"""What the release before the first round leaves behind: noisy histograms, and the map that they give."""
+"""What the release before the first round leaves behind: noisy sums, and the map that they give."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.arrays import Floats
-from discreet.data import Federation, Records
-from discreet.data.standard import Standard, unscaled
+from discreet.data import Federation, Records, Silo
+from discreet.data.record_map import RecordMap
 from discreet.errors import PrivacyViolation
 from discreet.kinds import Asked
 from discreet.plan import Plan
-from discreet.plan.preparation import places, standardising
+from discreet.plan.preparation import BlockSum
+from discreet.plan.prepared import preparation_of
 from discreet.rounds.engine import RoundSum
 from discreet.rounds.judging import noise_variance
 from discreet.rounds.memory import Arrays
-from discreet.statistics.standardise import centers_and_scales
 
+_NO_ROWS = np.empty(0, dtype=np.int64)
 _SUMS, _SURVIVORS = "prepared_sums", "prepared_survivors"
 
 
@@ -28,7 +29,7 @@ class PreparedBy:
     """The released sum of a preparation: noisy, and public.
 
     Attributes:
-        sums: histograms of numbers one after the other, real units.
+        sums: of its questions, one after the other, real units.
         survivors: silos whose records, and noise, are in it.
     """
 
@@ -45,16 +46,18 @@ def announced_map(plan: Plan, found: PreparedBy) -> Floats:
     """Returns what silos are told to prepare their records by: post-processing of a release.
 
     Returns:
-        Centre and scale of every number, shape ``(2, numbers)``.
+        Values of the shape that the plan's `Preparation` has.
     """
     asked = _asked(plan)
     training = asked.silo_training(asked.facts.silos[0])
     if not isinstance(training, Asked):
         raise TypeError("a preparation must ask questions")
-    factor = training.blocks[0].factor
-    counts = found.sums.reshape(len(training.blocks), -1) / factor
-    variance = noise_variance(asked, found.survivors) / factor**2
-    return centers_and_scales(counts, variance, floor=standardising(plan).floor)
+    variance, first, sums = noise_variance(asked, found.survivors), 0, []
+    for one in training.blocks:
+        own = found.sums[first : first + one.block.size]
+        sums.append(BlockSum(own / one.factor, variance / one.factor**2))
+        first += one.block.size
+    return preparation_of(plan.config, plan.facts).found(sums)
 
 
 def told_in(plan: Plan, release: int, announced: bytes) -> tuple[Floats, Floats | None]:
@@ -75,38 +78,21 @@ def told_in(plan: Plan, release: int, announced: bytes) -> tuple[Floats, Floats 
     values = np.frombuffer(announced, dtype="<f8").astype(np.float64)
     if len(values) == length:
         return values, None
-    center, scale = values[length:].reshape(2, -1)
-    floor = standardising(plan).floor
-    # What is no number is in no range.
-    if not bool((np.abs(center) <= 1.0).all() and ((floor <= scale) & (scale <= 1.0)).all()):
-        raise PrivacyViolation(
-            f"what records are prepared by must be centres in [-1, 1] and scales in [{floor:g}, 1]; one is "
-            "not."
-        )
-    return values[:length], np.array([center, scale])
+    kind = preparation_of(plan.config, plan.facts)
+    told = values[length:].reshape(kind.map_shape)
+    kind.require(told)
+    return values[:length], told
 
 
-def standard_of(plan: Plan, announced: Floats) -> Standard:
-    """Returns the map that announced values give; a public one of one record, whatever was announced."""
-    bound = plan.facts.feature_norm_bound
-    if bound is None:
-        raise ValueError("records must be scaled to a norm to be standardised")
-    return Standard.announced(places(plan), announced, floor=standardising(plan).floor, norm_bound=bound)
+def record_map(plan: Plan, announced: Floats | None) -> RecordMap | None:
+    """Returns the map that announced values give; a public one of one record, whatever was announced.
 
-
-def to_measure(plan: Plan, federation: Federation, found: PreparedBy | None) -> Federation:
-    """Returns a federation whose held-out records are as rounds use records, for measuring.
-
-    They are as they were read where nothing was prepared, or its sum was lost.
+    None is announced where the sum was lost, or not yet made; None is returned where records are then as they
+    are read.
     """
-    if found is None:
-        return federation
-    standard = standard_of(plan, announced_map(plan, found))
-    silos = tuple(
-        dataclasses.replace(silo, test=silo.test.with_features(standard.features(silo.test.features)))
-        for silo in federation.silos
-    )
-    return dataclasses.replace(federation, silos=silos)
+    if plan.preparation is None:
+        return None
+    return preparation_of(plan.config, plan.facts).record_map(announced)
 
 
 class RecordsInUse:
@@ -115,28 +101,60 @@ class RecordsInUse:
     def __init__(self, plan: Plan, records: Mapping[str, Records]) -> None:
         self._plan = plan
         self._records = records
-        self._known: tuple[bytes, Mapping[str, Records]] | None = None
+        self._known: tuple[bytes | None, Mapping[str, Records]] | None = None
 
     def as_asked(self) -> Mapping[str, Records]:
-        """Returns the records with their numbers in public ranges, which a preparation asks."""
+        """Returns the records as a preparation asks them."""
+        kind = preparation_of(self._plan.config, self._plan.facts)
         return {
-            name: own.with_features(np.clip(unscaled(own.features), -1.0, 1.0).astype(np.float32))
-            for name, own in self._records.items()
+            name: own.with_features(kind.asked_features(own.features)) for name, own in self._records.items()
         }
 
     def under(self, announced: Floats | None) -> Mapping[str, Records]:
-        """Returns the records as a round uses them; as they were read where nothing is announced."""
-        if announced is None:
-            return self._records
-        name = announced.tobytes()
+        """Returns the records as a round uses them."""
+        name = None if announced is None else announced.tobytes()
         if self._known is None or self._known[0] != name:
-            standard = standard_of(self._plan, announced)
+            used = record_map(self._plan, announced)
             mapped = {
-                silo: own.with_features(standard.features(own.features))
+                silo: own if used is None else own.with_features(used.features(own.features))
                 for silo, own in self._records.items()
             }
             self._known = name, mapped
         return self._known[1]
+
+
+class ToMeasure:
+    """A federation whose held-out records are as rounds use records; mapped once for every map."""
+
+    def __init__(self, plan: Plan, federation: Federation) -> None:
+        self._plan = plan
+        self._federation = federation
+        self._held_out = RecordsInUse(plan, {silo.name: silo.test for silo in federation.silos})
+
+    def after(self, found: PreparedBy | None, *, training: bool = False) -> Federation:
+        """Returns it after a preparation, or without what one found.
+
+        Where records are prepared it has training records only if they are asked for, which takes time.
+        """
+        plan, federation = self._plan, self._federation
+        announced = None if found is None else announced_map(plan, found)
+        used = record_map(plan, announced)
+        if used is None:
+            return federation
+        test = self._held_out.under(announced)
+
+        def train(silo: Silo) -> Records:
+            own = silo.train if training else silo.train.take(_NO_ROWS)
+            return own.with_features(used.features(own.features))
+
+        silos = tuple(
+            dataclasses.replace(silo, test=test[silo.name], train=train(silo)) for silo in federation.silos
+        )
+        # Features of a projection have no names left.
+        names = federation.feature_names if plan.model_shape == federation.feature_shape else ()
+        return dataclasses.replace(
+            federation, silos=silos, feature_shape=plan.model_shape, feature_names=names
+        )
 
 
 def prepared_arrays(found: PreparedBy | None) -> Arrays:
@@ -155,5 +173,5 @@ def prepared_from(arrays: Arrays) -> PreparedBy | None:
 
 def _asked(plan: Plan) -> Plan:
     if plan.preparation is None:
-        raise ValueError("only a plan that prepares records releases histograms of them")
+        raise ValueError("only a plan that prepares records asks them before the first round")
     return plan.preparation

@@ -10,6 +10,7 @@ from discreet.plan import Plan, guarantees_after, load_plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Entry, Line, Opened, Resumed, Spending, read_ledger, spending
 from discreet.rounds.directory import RunDirectory
+from discreet.rounds.judging import Evaluated, best, evaluated_from
 from discreet.rounds.origin import Origin, origin_of
 
 
@@ -55,6 +56,25 @@ class RunRecord:
     def guarantees(self) -> tuple[Guarantee, ...]:
         """One for each adversary, over all that was released and every attempt besides."""
         return guarantees_after(self.plan, self.spending)
+
+    @property
+    def released_after(self) -> int | None:
+        """The completed release after which the model was the released one; None before the first.
+
+        Raises:
+            LedgerError: if the state that says which one was best cannot be read.
+        """
+        completed = self.spending.completed
+        if not completed:
+            return None
+        if self.plan.keeps_best and (found := best(self.plan, self._evaluated)) is not None:
+            asked = (one.release for one in completed if self.plan.order.evaluates(one.release))
+            return next(release for release in asked if self.plan.order.round_of(release) == found.after)
+        return completed[-1].release
+
+    @property
+    def _evaluated(self) -> tuple[Evaluated, ...]:
+        return evaluated_from(self.directory.load_state().arrays)
 
     @property
     def origin(self) -> Origin:

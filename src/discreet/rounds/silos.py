@@ -75,7 +75,9 @@ def _from(
 ) -> dict[str, Contribution]:
     """Returns the contributions of silos, at least one, that start alike."""
     # Clients all train alike; what silos differ in, their capacity, does not matter to those.
-    training, weights = round_training(plan, next(iter(silos)), order.release, start.parameters)
+    training, weights = round_training(
+        plan, next(iter(silos)), order.release, start.parameters, order.prepared
+    )
     sources = {name: silo_source(randomness, order.sequence, name) for name in silos}
     rotation = round_rotation(plan, order.sequence)
     alike = _clients_alike(training)
@@ -91,6 +93,7 @@ def _from(
                 randomness=sources[name],
                 rotation=rotation,
                 weight=start.weight,
+                told=order.prepared,
             )
             for name, records in silos.items()
         }

@@ -15,7 +15,7 @@ from discreet.plan import Plan
 from discreet.plan.counted import divisor
 from discreet.rounds.engine import RoundOrder, RoundSum, Start
 from discreet.rounds.history import History
-from discreet.rounds.judging import Evaluated, evaluated, evaluated_arrays, evaluated_from, stops
+from discreet.rounds.judging import Evaluated, best, evaluated, evaluated_arrays, evaluated_from, stops
 from discreet.rounds.memory import Arrays, from_arrays, to_arrays
 from discreet.rounds.preparing import (
     PreparedBy,
@@ -28,6 +28,8 @@ from discreet.rounds.preparing import (
 Vector = npt.NDArray[np.float64]
 
 _PARAMETERS, _CLIP_NORM = "parameters", "clip_norm"
+KEPT = "kept"
+"""Where a saved state holds the best model, if that is released."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Training:
         evaluated: what held-out units were asked so far, in order.
         prepared: what training units were asked before the first round; None before that, without it, and
             where its sum was lost: records are then used as they are read.
+        kept: the model of the best evaluation so far, where that is released; None where the last one is.
     """
 
     parameters: Vector
@@ -50,6 +53,12 @@ class Training:
     history: History | None = None
     evaluated: tuple[Evaluated, ...] = ()
     prepared: PreparedBy | None = None
+    kept: Vector | None = None
+
+    @property
+    def released(self) -> Vector:
+        """The weights that are released if the training ends here."""
+        return self.parameters if self.kept is None else self.kept
 
     def announced(self) -> Vector:
         """Returns what the next round starts from, as every silo is told: weights, then a moving norm."""
@@ -62,6 +71,8 @@ class Training:
             arrays[_CLIP_NORM] = np.array([self.clip_norm])
         if self.history is not None:
             arrays |= self.history.to_arrays()
+        if self.kept is not None:
+            arrays[KEPT] = self.kept
         return arrays | evaluated_arrays(self.evaluated) | prepared_arrays(self.prepared)
 
     def from_arrays(self, arrays: Arrays) -> Training:
@@ -73,7 +84,13 @@ class Training:
         clip_norm = None if self.clip_norm is None else float(arrays[_CLIP_NORM][0])
         history = None if self.history is None else self.history.from_arrays(arrays)
         server, asked = from_arrays(self.server, arrays), evaluated_from(arrays)
-        return Training(arrays[_PARAMETERS], server, clip_norm, history, asked, prepared_from(arrays))
+        kept = arrays.get(KEPT)
+        return Training(arrays[_PARAMETERS], server, clip_norm, history, asked, prepared_from(arrays), kept)
+
+
+def released_from(arrays: Arrays) -> Vector:
+    """Returns the weights that a saved state releases: the best ones where these are kept, or the last."""
+    return np.asarray(arrays.get(KEPT, arrays[_PARAMETERS]), dtype=np.float64)
 
 
 def initial_state(plan: Plan, parameters: Vector) -> Training:
@@ -130,7 +147,9 @@ def prepare(plan: Plan, state: Training, outcome: RoundSum) -> Training:
 
 def judge(plan: Plan, state: Training, release: int, outcome: RoundSum) -> Training:
     """Returns the state after an evaluation: the same model, and what its held-out units were asked."""
-    return replace(state, evaluated=(*state.evaluated, evaluated(plan, release, outcome)))
+    found = (*state.evaluated, evaluated(plan, release, outcome))
+    kept = state.parameters if best(plan, found) is found[-1] else state.kept
+    return replace(state, evaluated=found, kept=kept)
 
 
 def over(plan: Plan, state: Training, charged: int) -> bool:

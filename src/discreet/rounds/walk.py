@@ -167,7 +167,7 @@ def write_model(
 ) -> None:
     """Writes the released model durably, with what it says of itself."""
     about = origin_of(plan, spent, seeded=seeded).text()
-    write_durably(directory.model, model_file(model, last.parameters, about, told(plan, last)))
+    write_durably(directory.model, model_file(model, last.released, about, told(plan, last)))
 
 
 @dataclass(frozen=True, slots=True)

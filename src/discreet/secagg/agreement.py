@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from discreet.errors import ConfigurationError, NotEnoughSurvivors
 from discreet.secagg.codes import AbortCode
-from discreet.secagg.graph import ChosenGraph, GraphRule
+from discreet.secagg.graph import ChosenGraph, GraphRule, HararyGraph
+from discreet.secagg.hazmat.field import GROUP_ORDER
 from discreet.secagg.identity import AllowList
 from discreet.secagg.modes import Mode
 from discreet.secagg.terms import ClientId, SumTerms
@@ -15,6 +16,8 @@ from discreet.secagg.wire import counted, uint
 
 SECRET_BYTES = 32
 MAX_ROUNDS_PER_SETUP = 4096
+MAX_HOLDERS = GROUP_ORDER
+"""Points of the sharing field besides that of the secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,12 @@ class Agreement:
             raise ConfigurationError(
                 "graph must be chosen by the clients in exactly the semi-malicious mode."
             )
+        holders = self.graph.most_holders(len(self.terms.clients))
+        if not holders <= MAX_HOLDERS:
+            raise ConfigurationError(
+                f"at most {MAX_HOLDERS} clients can hold shares of one; got {holders}. "
+                "Use a sparse graph (bell), or fewer clients."
+            )
         if not set(self.terms.clients) <= set(self.identities.keys):
             raise ConfigurationError("identities must list every client of the terms; one is missing.")
         # Both semi-honest modes have one name. Who masks twice must not meet who masks once.
@@ -60,6 +69,11 @@ class Agreement:
         """The fewest clients with which any stage may go on."""
         # Below the threshold nobody can unmask; below min_survivors the sum holds too little noise.
         return max(self.terms.threshold, self.terms.min_survivors)
+
+    @property
+    def shows_paths(self) -> bool:
+        """Says whether a client is shown the keys of its neighbours, under a root, and no others (ADR 45)."""
+        return isinstance(self.graph, HararyGraph)
 
     @property
     def num_seeds(self) -> int:

@@ -11,7 +11,7 @@ import hashlib
 from discreet.secagg.agreement import Agreement
 from discreet.secagg.messages import Advertise, Choices, KeyList, RoundStart
 from discreet.secagg.modes import Mode
-from discreet.secagg.wire import counted, index_set, uint
+from discreet.secagg.wire import counted, index_set, number, uint
 
 _LABEL = b"discreet/secagg/v1/"
 
@@ -31,13 +31,19 @@ def commitment(agreement: Agreement, seed: bytes, *, epoch: int, client: int, sl
     """Returns the public commitment to a seed; hiding because seeds have 256 random bits."""
     # With its place in the hash, nobody can pass somebody else's commitment off as its own. The last number
     # is that of the seed in its slot, which has no other.
-    place = uint(epoch, 4) + uint(client, 2) + uint(slot, 4) + uint(0, 4)
+    place = uint(epoch, 4) + number(client) + uint(slot, 4) + uint(0, 4)
     return _hash(b"commitment", agreement.digest, place, seed)
 
 
 def keys_digest(agreement: Agreement, epoch: int, keys: KeyList) -> bytes:
     """Returns the hash of all keys on offer in an epoch."""
     return _hash(b"keys", agreement.digest, uint(epoch, 4), keys.body())
+
+
+def paths_digest(agreement: Agreement, epoch: int, members: tuple[int, ...], root: bytes) -> bytes:
+    """Returns the hash of all keys on offer in an epoch, where clients know them by their root."""
+    # Members too: who was told of others would compute other neighbours (ADR 45).
+    return _hash(b"key-root", agreement.digest, uint(epoch, 4), index_set(members), root)
 
 
 def graph_digest(digest_of_keys: bytes, choices: Choices) -> bytes:
@@ -50,7 +56,7 @@ def share_context(digest_of_setup: bytes, sender: int, receiver: int) -> bytes:
 
     The digest of the setup is that of the keys, or of keys and draws where clients choose their neighbours.
     """
-    return _hash(b"shares", digest_of_setup, uint(sender, 2), uint(receiver, 2))
+    return _hash(b"shares", digest_of_setup, number(sender), number(receiver))
 
 
 def round_digest(digest_of_setup: bytes, sharers: tuple[int, ...], start: RoundStart) -> bytes:
@@ -61,12 +67,12 @@ def round_digest(digest_of_setup: bytes, sharers: tuple[int, ...], start: RoundS
 
 def pair_purpose(one: int, other: int) -> bytes:
     """Returns the purpose of a pairwise mask key; the same for both ends."""
-    return _LABEL + b"pair-mask" + uint(min(one, other), 2) + uint(max(one, other), 2)
+    return _LABEL + b"pair-mask" + number(min(one, other)) + number(max(one, other))
 
 
 def self_purpose(client: int) -> bytes:
     """Returns the purpose of a self mask key."""
-    return _LABEL + b"self-mask" + uint(client, 2)
+    return _LABEL + b"self-mask" + number(client)
 
 
 CHANNEL_PURPOSE = _LABEL + b"channel"

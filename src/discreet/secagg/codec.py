@@ -11,7 +11,7 @@ from discreet.secagg.messages import Message, RoundStart
 from discreet.secagg.terms import DIGEST_BYTES
 from discreet.secagg.wire import Reader, malformed
 
-_VERSION = b"dsa3"
+_VERSION = b"dsa4"
 _HEADER = struct.Struct(f"<4sB{DIGEST_BYTES}sI")
 
 _TYPES: dict[int, type[Message]] = {cls.TYPE: cls for cls in get_args(Message)}

@@ -28,6 +28,8 @@ class AbortCode(StrEnum):
     """A public key of low order."""
     OWN_KEY = "own-key"
     """Our own advertisement is missing from the list or was altered."""
+    BAD_PATH = "bad-path"
+    """Keys that are not on the list to whose root we were committed."""
     BAD_GRAPH = "bad-graph"
     """A neighbourhood that the agreed graph rule does not allow."""
     BAD_CIPHERTEXT = "bad-ciphertext"

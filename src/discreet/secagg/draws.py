@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Set
 
 from discreet.errors import PeerProtocolError
 from discreet.secagg.codes import AbortCode
 from discreet.secagg.graph import ChosenGraph, Neighborhood
 
 
-def check_draw(rule: ChosenGraph, offered: Collection[int], drawer: int, drawn: tuple[int, ...]) -> None:
+def check_draw(rule: ChosenGraph, offered: Set[int], drawer: int, drawn: tuple[int, ...]) -> None:
     """Checks one draw: the agreed number of others, all of them on the key list.
 
     Raises:
         PeerProtocolError: code ``bad-graph``, for anything else.
     """
-    others = frozenset(offered) - {drawer}
-    agreed = min(rule.degree, len(others))
-    if not (drawer in offered and others.issuperset(drawn) and len(drawn) == agreed):
+    agreed = min(rule.degree, len(offered) - 1)
+    if not (drawer in offered and drawer not in drawn and offered >= set(drawn) and len(drawn) == agreed):
         raise PeerProtocolError(
             AbortCode.BAD_GRAPH,
             f"a client must draw {agreed} others from the key list; client {drawer} did not.",
         )
+
+
+def neighborhood(draws: Mapping[int, tuple[int, ...]], me: int) -> Neighborhood:
+    """Returns the place of one client that drew: what `neighborhoods` says of it, in less time."""
+    return _place(draws, me, {drawer for drawer, drawn in draws.items() if me in drawn})
 
 
 def neighborhoods(draws: Mapping[int, tuple[int, ...]]) -> dict[int, Neighborhood]:
@@ -31,10 +35,12 @@ def neighborhoods(draws: Mapping[int, tuple[int, ...]]) -> dict[int, Neighborhoo
         # Nobody knows the view of a client that did not draw (ADR 43).
         for index in draws.keys() & drawn:
             owners[index].add(drawer)
-    places = {}
-    for index, drawn in draws.items():
-        # Choosers get masks but no shares: else colluders would all choose their victim and hold a threshold
-        # of its shares (ADR 41).
-        holders = frozenset(drawn).intersection(draws)
-        places[index] = Neighborhood(holders | owners[index], holders, frozenset(owners[index]))
-    return places
+    return {index: _place(draws, index, owners[index]) for index in draws}
+
+
+def _place(draws: Mapping[int, tuple[int, ...]], index: int, owners: set[int]) -> Neighborhood:
+    """Returns a place by who drew it."""
+    # Choosers get masks but no shares: else colluders would all choose their victim and hold a threshold of
+    # its shares (ADR 41).
+    holders = frozenset(draws[index]).intersection(draws)
+    return Neighborhood(holders | owners, holders, frozenset(owners))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from discreet.randomness import SeededRandom
 from discreet.secagg.wire import uint
@@ -35,6 +36,10 @@ class CompleteGraph:
         """Returns the bytes that bind this rule into the agreement."""
         return b"complete"
 
+    def most_holders(self, num_clients: int) -> int:
+        """Returns how many hold shares of one client at most."""
+        return num_clients
+
     def neighborhood(self, member: int, members: Sequence[int], _seed: bytes) -> Neighborhood:
         """Returns the place of ``member`` among ``members``; it depends on no seed."""
         everyone = frozenset(members)
@@ -58,27 +63,36 @@ class HararyGraph:
         """Returns the bytes that bind this rule into the agreement."""
         return b"harary" + uint(self.degree, 4)
 
+    def most_holders(self, num_clients: int) -> int:
+        """Returns how many hold shares of one client at most."""
+        return min(self.degree, num_clients - 1)
+
     def neighborhood(self, member: int, members: Sequence[int], seed: bytes) -> Neighborhood:
         """Returns the place of ``member`` among the sorted ``members``."""
-        circle = self._circle(members, seed)
-        return self._around(circle, circle.index(member))
+        circle, places = _circle(tuple(members), seed)
+        return self._around(circle, places[member])
 
     def neighborhoods(self, members: Sequence[int], seed: bytes) -> dict[int, Neighborhood]:
         """Returns everyone's place."""
-        circle = self._circle(members, seed)
-        return {member: self._around(circle, at) for at, member in enumerate(circle)}
+        circle, places = _circle(tuple(members), seed)
+        return {member: self._around(circle, at) for member, at in places.items()}
 
-    def _circle(self, members: Sequence[int], seed: bytes) -> list[int]:
-        """Returns the members in the order that the seed gives."""
-        # From a public seed: everybody computes the same circle, and nobody has to be told.
-        return [members[index] for index in SeededRandom(seed).derive("harary").permutation(len(members))]
-
-    def _around(self, circle: list[int], at: int) -> Neighborhood:
+    def _around(self, circle: tuple[int, ...], at: int) -> Neighborhood:
         """Returns those within reach of one place on the circle."""
         reach = range(1, self.degree // 2 + 1)
         near = frozenset(circle[(at + sign * step) % len(circle)] for step in reach for sign in (-1, 1))
         near -= {circle[at]}
         return Neighborhood(near, near, near)
+
+
+# Where many clients share a process, all compute the same circle.
+@lru_cache(maxsize=2)
+def _circle(members: tuple[int, ...], seed: bytes) -> tuple[tuple[int, ...], dict[int, int]]:
+    """Returns the members in the order that the seed gives, and where each is in it."""
+    # From a public seed: everybody computes the same circle, and nobody has to be told.
+    order = SeededRandom(seed).derive("harary").permutation(len(members))
+    circle = tuple(members[index] for index in order)
+    return circle, {member: at for at, member in enumerate(circle)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +108,10 @@ class ChosenGraph:
     def describe(self) -> bytes:
         """Returns the bytes that bind this rule into the agreement."""
         return b"chosen" + uint(self.degree, 4) + uint(self.max_in_degree, 4)
+
+    def most_holders(self, num_clients: int) -> int:
+        """Returns how many hold shares of one client at most."""
+        return min(self.degree, num_clients - 1)
 
 
 GraphRule = CompleteGraph | HararyGraph | ChosenGraph

@@ -22,15 +22,15 @@ def packed_size(length: int, bits: int) -> int:
     return -(-length * bits // 8)
 
 
-def pack(words: RingVector, bits: int) -> bytes:
-    """Packs values that are already reduced modulo ``2^bits``.
+def pack(words: RingVector, bits: int) -> bytes | memoryview:
+    """Packs values that are already reduced modulo ``2^bits``; where they fill their words, without a copy.
 
     Example:
         >>> pack(np.array([1, 2, 3], dtype=np.uint16), bits=10).hex()
         '01083000'
     """
     if bits == 8 * words.itemsize:
-        return words.tobytes()
+        return words.view(np.uint8).data
     pieces = [_pack_piece(words[start : start + _PIECE], bits) for start in range(0, len(words), _PIECE)]
     return b"".join(pieces)[: packed_size(len(words), bits)]
 

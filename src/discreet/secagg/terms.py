@@ -21,7 +21,7 @@ ClientId = str
 DIGEST_BYTES = 32
 Digest = Annotated[bytes, sized(DIGEST_BYTES)]
 MIN_CLIENTS = 3
-MAX_CLIENTS = 65_535
+MAX_CLIENTS = 1 << 20
 MAX_EPOCHS = 1 << 32
 # A packed vector then has fewer than 2^32 bytes at any number of bits.
 MAX_LENGTH = 1 << 29

@@ -17,6 +17,7 @@ from discreet.secagg.messages import (
     ConfirmSet,
     DeliveredShares,
     KeyList,
+    KeyPaths,
     MaskedInput,
     Message,
     NeighborChoice,
@@ -70,8 +71,8 @@ ClientTable = Mapping[tuple[ClientState, Event], ClientState]
 ServerTable = Mapping[tuple[ServerState, Event], ServerState]
 
 
-def client_table(mode: Mode) -> ClientTable:
-    """Returns the moves of a client."""
+def client_table(mode: Mode, *, shows_paths: bool = False) -> ClientTable:
+    """Returns the moves of a client; with ``shows_paths`` it learns its neighbours' keys only (ADR 45)."""
     table: dict[tuple[ClientState, Event], ClientState] = {
         (ClientState.NEW, Call.START): ClientState.ADVERTISED,
         (ClientState.SHARED, DeliveredShares): ClientState.READY,
@@ -85,7 +86,7 @@ def client_table(mode: Mode) -> ClientTable:
         table[ClientState.ADVERTISED, KeyList] = ClientState.CHOSEN
         table[ClientState.CHOSEN, Choices] = ClientState.SHARED
     else:
-        table[ClientState.ADVERTISED, KeyList] = ClientState.SHARED
+        table[ClientState.ADVERTISED, KeyPaths if shows_paths else KeyList] = ClientState.SHARED
     if mode.confirms:
         # From CONFIRMED no second survivor set is legal: an honest client signs one smaller set a round (ADR
         # 42, step 1).

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from operator import itemgetter
 from typing import Annotated, Any, Generic, Self, TypeVar, get_type_hints
@@ -19,6 +19,9 @@ from discreet.errors import LocalProtocolError, PeerProtocolError
 from discreet.secagg.codes import AbortCode
 
 T = TypeVar("T")
+
+NUMBER_BYTES = 4
+"""Bytes of a client's number, and of how many clients there are."""
 
 
 def uint(value: int, size: int) -> bytes:
@@ -31,10 +34,15 @@ def counted(body: bytes | memoryview) -> bytes:
     return uint(len(body), 4) + body
 
 
+def number(client: int) -> bytes:
+    """Encodes the number of a client, or of clients."""
+    return client.to_bytes(NUMBER_BYTES, "little")
+
+
 def index_set(indices: Iterable[int]) -> bytes:
     """Encodes a set of client indices: how many, then each in increasing order."""
     ordered = sorted(indices)
-    return uint(len(ordered), 2) + b"".join(uint(index, 2) for index in ordered)
+    return struct.pack(f"<{1 + len(ordered)}I", len(ordered), *ordered)
 
 
 def fixed_list(items: Sequence[bytes]) -> bytes:
@@ -75,10 +83,14 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Form(Generic[T]):
-    """How a field is written, and read with its bounds checked; stands in an annotation of a `Record`."""
+    """How a field is written, and read with its bounds checked; stands in an annotation of a `Record`.
+
+    ``pieces`` writes the same bytes in pieces, where a copy of them all costs something.
+    """
 
     write: Callable[[T], bytes]
     read: Callable[[Reader], T]
+    pieces: Callable[[T], tuple[bytes | memoryview, ...]] | None = None
 
 
 def sized(size: int) -> Form[bytes]:
@@ -96,22 +108,22 @@ def sized_list(size: int) -> Form[tuple[bytes, ...]]:
     return Form(lambda items: fixed_list(_of_size(size, items)), read)
 
 
-def in_order(item: Form[T], number: Callable[[T], int]) -> Form[tuple[T, ...]]:
+def in_order(item: Form[T], client: Callable[[T], int]) -> Form[tuple[T, ...]]:
     """A counted list of items of clients, whose numbers strictly increase."""
 
     def read(reader: Reader) -> tuple[T, ...]:
-        items = tuple([item.read(reader) for _ in range(reader.uint(2))])
-        _require_increasing(map(number, items))
+        items = tuple([item.read(reader) for _ in range(reader.uint(NUMBER_BYTES))])
+        _require_increasing(map(client, items))
         return items
 
-    return Form(lambda items: uint(len(items), 2) + b"".join(map(item.write, items)), read)
+    return Form(lambda items: number(len(items)) + b"".join(map(item.write, items)), read)
 
 
 def numbered(value: Form[T]) -> Form[tuple[tuple[int, T], ...]]:
     """A counted list of values, each behind the number of its client; numbers strictly increase."""
     pair: Form[tuple[int, T]] = Form(
-        lambda item: uint(item[0], 2) + value.write(item[1]),
-        lambda reader: (reader.uint(2), value.read(reader)),
+        lambda item: number(item[0]) + value.write(item[1]),
+        lambda reader: (reader.uint(NUMBER_BYTES), value.read(reader)),
     )
     return in_order(pair, itemgetter(0))
 
@@ -130,8 +142,14 @@ def _number(size: int) -> Form[int]:
 
 
 def _read_index_set(reader: Reader) -> tuple[int, ...]:
-    count = reader.uint(2)
-    indices = struct.unpack(f"<{count}H", reader.view(2 * count))
+    return _indices(reader.take(NUMBER_BYTES * reader.uint(NUMBER_BYTES)))
+
+
+# Where many clients share a process, all read the same sets: one value serves them all.
+@lru_cache(maxsize=8)
+def _indices(body: bytes) -> tuple[int, ...]:
+    """Reads numbers of clients, and refuses any order but the increasing one."""
+    indices = struct.unpack(f"<{len(body) // NUMBER_BYTES}I", body)
     _require_increasing(indices)
     return indices
 
@@ -139,10 +157,13 @@ def _read_index_set(reader: Reader) -> tuple[int, ...]:
 INDEX_SET = Form(index_set, _read_index_set)
 COUNTED: Form[bytes] = Form(counted, lambda reader: reader.take(reader.uint(4)))
 
-U16 = Annotated[int, _number(2)]
 U32 = Annotated[int, _number(4)]
+Client = Annotated[int, _number(NUMBER_BYTES)]
 Counted = Annotated[bytes, COUNTED]
-CountedView = Annotated[bytes | memoryview, Form(counted, lambda reader: reader.view(reader.uint(4)))]
+CountedView = Annotated[
+    bytes | memoryview,
+    Form(counted, lambda reader: reader.view(reader.uint(4)), lambda body: (uint(len(body), 4), body)),
+]
 IndexSet = Annotated[tuple[int, ...], INDEX_SET]
 Numbered = Annotated[tuple[tuple[int, bytes], ...], numbered(COUNTED)]
 
@@ -152,9 +173,12 @@ class Record:
 
     __slots__ = ()
 
-    def parts(self, *, without: str = "") -> Iterator[bytes]:
+    def parts(self, *, without: str = "") -> Iterator[bytes | memoryview]:
         """Yields the bytes of every field but the one that is named."""
-        return (form.write(getattr(self, name)) for name, form in self._forms().items() if name != without)
+        for name, form in self._forms().items():
+            if name != without:
+                value = getattr(self, name)
+                yield from form.pieces(value) if form.pieces else (form.write(value),)
 
     def body(self) -> bytes:
         """Returns the canonical bytes."""

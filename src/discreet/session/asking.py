@@ -65,6 +65,7 @@ def plan_evaluation(
     source: str | Mapping[str, str] | None = None,
     bins: int | Sequence[float] = RISKS,
     by: str | None = None,
+    threshold: float | None = None,
     aggregation: Mapping[str, Any] | None = None,
     privacy: Mapping[str, Any] | None = None,
     name: str = "evaluation",
@@ -83,6 +84,7 @@ def plan_evaluation(
         source: where the records are; left out, as in the training, whose plan knows no folders.
         bins: at which edges, or into how many of equal width, predicted probabilities are cut.
         by: a column of texts, or one that the training cut into bins: every group is measured too.
+        threshold: an edge of ``bins``, from which on a record is called the second class; left out, one half.
         aggregation: the config's table ``aggregation``; left out, the training's.
         privacy: further keys of the config's table ``privacy``; ``{"mechanism": "discrete-laplace"}`` halves
             the noise of one evaluation of records.
@@ -94,7 +96,10 @@ def plan_evaluation(
     """
     trained: Any = model.plan.to_json()
     weights = [parameter.detach().double().tolist() for parameter in model.network.parameters()][-1]
-    asked = {"bins": bins if isinstance(bins, int) else list(bins)} | ({} if by is None else {"by": by})
+    stated = {"by": by, "threshold": threshold}
+    asked = {"bins": bins if isinstance(bins, int) else list(bins)} | {
+        key: value for key, value in stated.items() if value is not None
+    }
     question, records = evaluation(trained, model.plan.digest(), weights, asked)
     own: dict[str, Any] = {} if source is None else {"source": source}
     silos = (

@@ -14,7 +14,7 @@ from discreet.privacy.wire import to_json
 from discreet.report import state_budgets, write_report
 from discreet.rounds import RunDirectory
 from discreet.rounds.directory import write_durably
-from discreet.rounds.judging import evaluated_from, held_out
+from discreet.rounds.judging import evaluated_from, said_of_released
 from discreet.secagg import Identity
 from discreet.verify import manifest_digest, require_key, seal, seal_report, sign
 
@@ -59,11 +59,11 @@ def report_again(directory: Path, identity: Identity | None, policies: Sequence[
 
 
 def _held_out(result: RunResult) -> dict[str, Any]:
-    """Returns what held-out records said of the last model that they were asked about, if they were."""
+    """Returns what held-out records said of the released model, or of the last that they were asked about."""
     if result.plan.evaluation is None or not result.spending.completed:
         return {}
-    asked = evaluated_from(result.directory.load_state().arrays)
-    return {"held_out": held_out(result.plan, asked[-1]).to_json()} if asked else {}
+    said = said_of_released(result.plan, evaluated_from(result.directory.load_state().arrays))
+    return {} if said is None else {"held_out": said.to_json()}
 
 
 def summarise(result: RunResult) -> dict[str, Any]:

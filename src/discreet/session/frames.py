@@ -22,8 +22,9 @@ class Frames(InMemory):
 
     Attributes:
         tables: the table of each silo by its public name: a pandas or polars frame, or a mapping of columns.
-        label: the column to predict; it holds one of ``classes``, or 0, 1 and so on, or a number. Left out,
-            the records can be asked questions, and no model can be trained on them.
+        label: the column to predict, or a list of several with two values each; it holds one of ``classes``,
+            or 0, 1 and so on, or a number. Left out, the records can be asked questions, and no model can be
+            trained on them.
         ranges: numeric feature columns with their plausible range.
         categories: categorical feature columns with their possible texts.
         dates: feature columns of dates: their first and last plausible day, as two, or as
@@ -51,7 +52,7 @@ class Frames(InMemory):
     """
 
     tables: Mapping[str, Any]
-    label: str | None = None
+    label: str | Sequence[str] | None = None
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     dates: Mapping[str, Mapping[str, Any] | tuple[Any, Any]] = field(default_factory=dict)
@@ -88,7 +89,7 @@ class Frames(InMemory):
             "split_seed": self.split_seed,
             "id": self.id,
             "person": self.person,
-            "label": self.label,
+            "label": self.label if self.label is None or isinstance(self.label, str) else tuple(self.label),
             "label_range": self.label_range,
             "ranges": dict(self.ranges) or None,
             "categories": dict(self.categories) or None,

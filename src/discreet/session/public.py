@@ -113,6 +113,8 @@ def plan_training(
     privacy: Mapping[str, Any] | None = None,
     evaluate: Mapping[str, Any] | None = None,
     standardise: Mapping[str, Any] | None = None,
+    centre: Mapping[str, Any] | None = None,
+    project: Mapping[str, Any] | None = None,
     name: str = "training",
 ) -> Plan:
     """Works out noise, grid and every guarantee from public facts; no record is opened.
@@ -142,6 +144,10 @@ def plan_training(
             held-out records are asked how good the model is, under the guarantee; `Run.evaluations` has it.
         standardise: the config's key ``data.standardise``, such as ``{"kind": "private", "share": 0.1}``:
             numbers are centred and scaled by what one release before the first round says of them.
+        centre: the config's key ``data.centre``, such as ``{"kind": "private"}``: whole records are centred
+            by their mean, which one release before the first round says.
+        project: the config's key ``data.project``, such as ``{"kind": "private-pca", "components": 32}``:
+            records are projected onto the directions that one release before the first round shows.
         name: what to call the training in its report.
 
     Raises:
@@ -152,6 +158,8 @@ def plan_training(
     _require_table("local", local, _UNTUNED)
     _require_table("privacy", privacy, {"clip_norm": 1.0})
     _require_table("standardise", standardise, {"kind": "private"})
+    _require_table("centre", centre, {"kind": "private"})
+    _require_table("project", project, {"kind": "private-pca", "components": 32})
     named = (
         model
         if isinstance(model, str)
@@ -171,7 +179,8 @@ def plan_training(
     }
     tables = {
         "name": name,
-        "data": data.model_dump(exclude_none=True) | _stated(standardise=standardise),
+        "data": data.model_dump(exclude_none=True)
+        | _stated(standardise=standardise, centre=centre, project=project),
         "model": {"name": named} | ({} if loss is None else {"loss": loss.stated()}),
         "training": training,
         "privacy": {**target.stated(), **(privacy or {})},

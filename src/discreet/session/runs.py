@@ -22,7 +22,7 @@ from discreet.report.shapes import Shapes, model_shapes
 from discreet.rounds import RunRecord, parse_origin, read_record
 from discreet.session.finish import report_again
 from discreet.silo.policy import load_key
-from discreet.verify import Finding, saved_parameters, saved_standard, verify
+from discreet.verify import Finding, saved_map, saved_parameters, verify
 
 
 @final
@@ -91,8 +91,8 @@ class Run:
         file = self.record.directory.model
         if file.exists():
             parse_origin(read_model_file(file.read_bytes(), name=file.name).about, name=file.name)
-        standard = saved_standard(self.record)
-        return Model(self.record.origin, self.model, self.own_code, standard)
+        prepares = saved_map(self.record)
+        return Model(self.record.origin, self.model, self.own_code, prepares)
 
     def predict_proba(self, records: Any) -> Floats:
         """Returns the probability of each class for each record; see `Model.predict_proba`."""

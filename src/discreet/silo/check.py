@@ -12,7 +12,7 @@ from discreet.data import Records
 from discreet.plan import Plan, wire_terms
 from discreet.plan.counted import contributions_of
 from discreet.plan.held_out import evaluation_text
-from discreet.plan.preparation import preparation_text
+from discreet.plan.prepared import preparation_text
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import read_ledger
 from discreet.secagg.terms import DIGEST_BYTES

@@ -84,11 +84,12 @@ def _check_rules(source: str, plan: Plan, silo: str) -> None:
 
 def _require_columns(source: str, plan: Plan, silo: str) -> None:
     """Refuses records that need not end with the constant by which their numbers are found again."""
-    own = source.removeprefix(REHEARSED).removeprefix(":")
-    if plan.preparation is not None and not (own in ("", plan.data.source) or own.startswith(TABLES)):
+    own, stated = source.removeprefix(REHEARSED).removeprefix(":"), plan.data.preparation
+    if stated is not None and not (own in ("", plan.data.source) or own.startswith(stated.sources)):
+        what = "rows of a table" if stated.sources == TABLES else "those of a file"
         raise DataError(
-            f"{silo}: records must be rows of a table, csv: or parquet:, for 'data.standardise' to ask them; "
-            f"got {source}."
+            f"{silo}: records must be {what}, {' or '.join(stated.sources)}, for 'data.{stated.key}' to ask "
+            f"them; got {source}."
         )
 
 

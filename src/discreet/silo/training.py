@@ -235,7 +235,7 @@ class SiloTraining:
         """Refuses a model at which training could leave the numbers of a machine, before data is touched."""
         plan = self._approval.plan
         try:
-            vector, _ = told_in(plan, release, parameters)
+            vector, told = told_in(plan, release, parameters)
         except PrivacyViolation as error:
             raise PolicyRefusal(RefusalCode.PROTOCOL, str(error)) from None
         if not bool((np.abs(vector) <= LARGEST_WEIGHT).all()):
@@ -245,7 +245,8 @@ class SiloTraining:
                 "one is not.",
             )
         try:
-            round_training(plan.carried_out(release, vector), self._policy.silo, release, vector)
+            carried_out = plan.carried_out(release, vector)
+            round_training(carried_out, self._policy.silo, release, vector, told)
         except DiscreetError as error:
             raise PolicyRefusal(RefusalCode.PROTOCOL, f"the model must suit the plan; {error}") from None
 
@@ -313,18 +314,24 @@ class SiloTraining:
             purpose.release,
             model=self._approval.model,
             parameters=vector,
-            records=nothing(plan) if without_records else self._asked(release, announced),
+            records=self._asked(release, announced, without_records=without_records),
             randomness=silo_source(source, attempt, silo),
             rotation=round_rotation(plan, attempt),
             weight=1.0 if turn is None else turn.weight,
+            told=announced,
         ).values
         return filled(values, self._agreement.terms.length)
 
-    def _asked(self, release: int, announced: npt.NDArray[np.float64] | None) -> Records:
-        """Returns this silo's records as a release uses them: under the map that the server announced."""
-        part = self._approval.plan.order.part_of(release)
+    def _asked(
+        self, release: int, announced: npt.NDArray[np.float64] | None, *, without_records: bool
+    ) -> Records:
+        """Returns this silo's records, or none, as a release uses them: under the map that was announced."""
+        plan, silo = self._approval.plan, self._policy.silo
+        part = plan.order.part_of(release)
         own = self._records[None if part == PREPARATION else part]
-        return (own.as_asked() if part == PREPARATION else own.under(announced))[self._policy.silo]
+        if without_records:
+            own = RecordsInUse(plan, {silo: nothing(plan)})
+        return (own.as_asked() if part == PREPARATION else own.under(announced))[silo]
 
     def _note_release(self) -> None:
         """Writes down who survived once this silo's own shares are about to leave."""

@@ -9,17 +9,21 @@ depends on no other. The rest is continuous: a sum of n terms that are together 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
 from discreet.arrays import Booleans, Float32s, Floats, Integers
 from discreet.kinds.asked import Asked
-from discreet.kinds.blocks import Axis, Block, Cells, Indicator, Products, Term
+from discreet.kinds.blocks import Axis, Block, Cells, FirstMoments, Indicator, Products, SecondMoments, Term
 from discreet.kinds.variables import Choice, Contrast, Label, Number, Score
 
 # Rows of products at a time, for the sake of memory.
 _ROWS = 1 << 16
+_LONG_ROWS = 1 << 12
+# Of products beside the diagonal: so squares of all sum to that of the record's squared length.
+_BESIDE = math.sqrt(2.0)
 
 
 def asked_vector(
@@ -56,6 +60,10 @@ def block_sum(block: Block, features: Float32s, labels: Integers, weights: Float
             return np.bincount(cells, weights=weights, minlength=block.size).astype(np.float64)
         case Products():
             return _products(block, features, weights)
+        case FirstMoments():
+            return _first_moments(block, features, weights)
+        case SecondMoments():
+            return _second_moments(block, features, weights)
 
 
 def _cells(block: Cells, features: Float32s, labels: Integers) -> Integers:
@@ -109,15 +117,54 @@ def _scored(score: Score, cuts: tuple[float, ...], features: Float32s) -> Intege
 
 def _products(block: Products, features: Float32s, weights: Floats | None) -> Floats:
     """Returns the weighted sum of all products of pairs, over R²."""
-    count = len(block.terms) + 1
+    made = partial(_rows, block)
+    return _gram(made, len(block.terms) + 1, features, weights, _ROWS) / block.squared_norm
+
+
+def _second_moments(block: SecondMoments, features: Float32s, weights: Floats | None) -> Floats:
+    """Returns the weighted sum of all products of pairs of features, over R²."""
+    return _gram(partial(_shortened, block), block.features, features, weights, _LONG_ROWS)
+
+
+def _first_moments(block: FirstMoments, features: Float32s, weights: Floats | None) -> Floats:
+    """Returns the weighted sum of all features, over R, and of 1."""
+    total = np.zeros(block.size)
+    for first in range(0, len(features), _LONG_ROWS):
+        part = slice(first, first + _LONG_ROWS)
+        rows = _shortened(block, features[part])
+        own = np.ones(len(rows)) if weights is None else weights[part]
+        total += np.append(own @ rows, own.sum())
+    return total / math.sqrt(2.0)
+
+
+def _shortened(block: FirstMoments | SecondMoments, features: Float32s) -> Floats:
+    """Returns records over R, of norm at most 1.
+
+    Every source keeps the bound; a record that did not would count as one that does.
+    """
+    if features.shape[1:] != (block.features,):
+        raise ValueError(f"records must have {block.features} features; got {features.shape[1:]}")
+    rows = features.astype(np.float64)
+    shortened: Floats = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), block.norm_bound)
+    return shortened
+
+
+def _gram(
+    made: Callable[[Float32s], Floats],
+    count: int,
+    features: Float32s,
+    weights: Floats | None,
+    rows_at_a_time: int,
+) -> Floats:
+    """Returns Σ weight·x_i², then √2·Σ weight·x_i·x_j for i < j, of rows x that are made of features."""
     gram = np.zeros((count, count))
-    for first in range(0, len(features), _ROWS):
-        part = slice(first, first + _ROWS)
-        rows = _rows(block, features[part])
+    for first in range(0, len(features), rows_at_a_time):
+        part = slice(first, first + rows_at_a_time)
+        rows = made(features[part])
         weighted = rows if weights is None else rows * weights[part, None]
         gram += rows.T @ weighted
     upper = np.triu_indices(count, 1)
-    return np.concatenate([np.diag(gram), math.sqrt(2.0) * gram[upper]]) / block.squared_norm
+    return np.concatenate([np.diag(gram), _BESIDE * gram[upper]])
 
 
 def _rows(block: Products, features: Float32s) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,12 +10,15 @@ import numpy as np
 from discreet.arrays import Booleans, Floats
 from discreet.quality.intervals import Interval
 from discreet.statistics.counts import noisy_count
-from discreet.statistics.inversion import around, normal_quantile, not_rejected, within
+from discreet.statistics.inversion import normal_quantile
+from discreet.statistics.roc import Rates, area, rates
 from discreet.statistics.rows import Row, interval_row
+from discreet.statistics.shares import Shares
 
 COMMONER = "share of the commoner class"
 COMMONEST = "share of the commonest class"
-_HALF = 0.5
+HALF = 0.5
+"""The threshold where none is stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +27,14 @@ class Evaluation:
 
     Attributes:
         units: held-out units in these records; noise only.
-        accuracy: of calling a unit positive from one half on.
+        accuracy: of calling a unit positive from the threshold on.
         base_rate: share of the commoner class.
         sensitivity: share of the positive that are called so.
         specificity: share of the negative that are called so.
         precision: share of those called positive that are.
         auc: probability that a positive unit scores above a negative one; units of one bin count one half.
         observed: share of positive units in each bin of scores.
+        rates: true- and false-positive rate of every threshold that is an edge; None where noise hides them.
     """
 
     units: Interval
@@ -42,9 +45,10 @@ class Evaluation:
     precision: Interval | None
     auc: Interval | None
     observed: tuple[Interval | None, ...]
+    rates: tuple[Rates, ...] | None
 
     def rows(self, edges: Sequence[float]) -> tuple[Row, ...]:
-        """Returns all measures, then the observed share in each bin between ``edges``."""
+        """Returns all measures, the observed share in each bin, and each threshold's rates."""
         measures = (
             ("units", self.units),
             ("accuracy", self.accuracy),
@@ -60,6 +64,11 @@ class Evaluation:
             *(
                 interval_row(f"observed where {low:g} to {high:g} is predicted", one)
                 for low, high, one in bins
+            ),
+            *(
+                interval_row(f"{name}-positive rate from {one.threshold:g} on", found)
+                for one in self.rates or ()
+                for name, found in (("true", one.found), ("false", one.mistaken))
             ),
         )
 
@@ -78,7 +87,7 @@ def classification(
         level: of the intervals.
     """
     counts = np.asarray(sums, dtype=np.float64).reshape(len(classes), -1)
-    shares = _Shares(counts, variance, normal_quantile(level))
+    shares = Shares(counts, variance, normal_quantile(level))
     right, every = np.eye(len(classes), dtype=np.bool_), np.ones_like(counts, dtype=np.bool_)
     rows = [
         interval_row("units", noisy_count(float(counts.sum()), counts.size * variance, level)),
@@ -94,40 +103,23 @@ def classification(
     return tuple(rows)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Shares:
-    """Shares that some cells of a table are of others."""
-
-    counts: Floats
-    variance: float
-    reach: float
-
-    def of(self, part: Booleans, whole: Booleans) -> Interval | None:
-        """Returns which share of the cells ``whole`` the cells ``part`` are; masks of the counts' shape."""
-        top, bottom = float(self.counts[part].sum()), float(self.counts[whole].sum())
-        inside, outside = int(part.sum()), int((whole & ~part).sum())
-        # If p is true, part - p * whole has this variance, as for a cell of a table.
-        noise = self.variance
-        curvature = (noise * (inside + outside) - bottom, bottom - 2 * noise * inside, noise * inside)
-        top = min(max(0.0, top), max(0.0, bottom))
-        found = not_rejected(top, bottom, self.reach, curvature=curvature)
-        return None if found is None else within(found, 0.0, 1.0)
-
-
-def evaluation(sums: Floats, variance: float, edges: Sequence[float], *, level: float = 0.95) -> Evaluation:
+def evaluation(
+    sums: Floats, variance: float, edges: Sequence[float], *, threshold: float = HALF, level: float = 0.95
+) -> Evaluation:
     """Returns what a histogram of scores by label says of a model.
 
     Args:
         sums: noisy counts, ``bins * 2``: bin of the predicted probability, then negative and positive.
         variance: of the noise of each.
-        edges: of the bins, from 0 to 1; where none is one half, the next one above decides who is positive.
+        edges: of the bins, from 0 to 1.
+        threshold: from where on a unit is called positive; where no edge is there, from the next one above.
         level: of the intervals.
     """
     counts = np.asarray(sums, dtype=np.float64).reshape(-1, 2)
     reach = normal_quantile(level)
-    called = np.asarray(edges[:-1]) >= _HALF
+    called = from_edge(edges, threshold)
 
-    share = _Shares(counts, variance, reach).of
+    share = Shares(counts, variance, reach).of
     every, positive = np.ones_like(counts, dtype=np.bool_), np.zeros_like(counts, dtype=np.bool_)
     positive[:, 1] = True
     named = np.repeat(called[:, None], 2, axis=1)
@@ -139,9 +131,34 @@ def evaluation(sums: Floats, variance: float, edges: Sequence[float], *, level: 
         sensitivity=share(named & positive, positive),
         specificity=share(~named & ~positive, ~positive),
         precision=share(named & positive, named),
-        auc=_auc(counts, variance, reach),
+        auc=area(counts, variance, reach),
         observed=tuple(share(positive & row, row) for row in _rows(len(counts))),
+        rates=rates(sums, variance, edges, level=level),
     )
+
+
+def from_edge(edges: Sequence[float], threshold: float) -> Booleans:
+    """Says of each bin of scores whether its units are called positive."""
+    return np.asarray(edges[:-1]) >= threshold
+
+
+def confusion(counts: Floats, variance: Floats, *, level: float = 0.95) -> tuple[tuple[Interval, ...], ...]:
+    """Returns how many of each class were called what, with sums last; about these records, noise only.
+
+    Args:
+        counts: noisy, shape ``(classes, classes)``: the true class, then what it was called.
+        variance: of the noise of each, which a sum of several cells has more of.
+        level: of the intervals.
+    """
+    return tuple(
+        tuple(noisy_count(float(one), float(spread), level) for one, spread in zip(*row, strict=True))
+        for row in zip(_with_sums(counts), _with_sums(variance), strict=True)
+    )
+
+
+def _with_sums(cells: Floats) -> Floats:
+    wide = np.hstack([cells, cells.sum(axis=1, keepdims=True)])
+    return np.vstack([wide, wide.sum(axis=0, keepdims=True)])
 
 
 def _rows(bins: int) -> list[Booleans]:
@@ -149,33 +166,3 @@ def _rows(bins: int) -> list[Booleans]:
     for place in range(bins):
         masks[place, place] = True
     return list(masks)
-
-
-def _auc(counts: Floats, variance: float, reach: float) -> Interval | None:
-    """Returns the area under the ROC curve; noise and sampling to first order.
-
-    With F the share of the negative below a bin, half of its own included, A = Σ pos_j F_j / n₊. A positive
-    unit more in bin j moves A by (F_j − A)/n₊, a negative one in bin i by (G_i − A)/n₋, where G is the share
-    of the positive above. The sampling variance is that of F over the positive and of G over the negative
-    (DeLong, DeLong and Clarke-Pearson 1988).
-    """
-    negative, positive = counts[:, 0], counts[:, 1]
-    below, above = float(negative.sum()), float(positive.sum())
-    least = max(1.0, 2 * math.sqrt(variance * len(counts)))
-    if min(below, above) <= least:
-        return None
-    under = (np.cumsum(negative) - negative / 2) / below
-    over = (np.cumsum(positive[::-1])[::-1] - positive / 2) / above
-    area = float(positive @ under / above)
-    noise = variance * float((((under - area) / above) ** 2).sum() + (((over - area) / below) ** 2).sum())
-    sampling = _spread(under, positive) / above + _spread(over, negative) / below
-    half = reach * math.sqrt(noise + sampling)
-    return within(around(area, area - half, area + half), 0.0, 1.0)
-
-
-def _spread(values: Floats, counts: Floats) -> float:
-    weights = np.maximum(counts, 0.0)
-    if not weights.sum() > 0:
-        return 0.0
-    middle = np.average(values, weights=weights)
-    return float(np.average((values - middle) ** 2, weights=weights))

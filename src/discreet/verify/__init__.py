@@ -3,7 +3,7 @@
 from discreet.verify.checks import verify
 from discreet.verify.finding import Finding, VerificationFailure
 from discreet.verify.manifest import manifest_digest, seal, seal_report
-from discreet.verify.models import saved_parameters, saved_standard
+from discreet.verify.models import saved_map, saved_parameters
 from discreet.verify.signature import require_key, sign
 
 __all__ = [
@@ -11,8 +11,8 @@ __all__ = [
     "VerificationFailure",
     "manifest_digest",
     "require_key",
+    "saved_map",
     "saved_parameters",
-    "saved_standard",
     "seal",
     "seal_report",
     "sign",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from itertools import pairwise
 from typing import Any
 
 from discreet.errors import DiscreetError
 from discreet.plan import composable_cost, guarantees_after
+from discreet.privacy.ledger import Completed, Resumed
 from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
 from discreet.report.answers_csv import answers_csv
-from discreet.rounds.judging import Evaluated, evaluated_from, held_out
+from discreet.rounds.judging import Evaluated, evaluated_from, held_out, said_of_released
 from discreet.statistics import Row
 from discreet.verify.evidence import Evidence, require_keys, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
@@ -20,7 +22,7 @@ from discreet.version import __version__
 
 
 def check_metrics(evidence: Evidence) -> Finding:
-    """Checks release, survivors and budget of every line; measurements are as they were sealed."""
+    """Checks that each release has its line, with survivors and budget; the rest is as sealed."""
     completed = {entry.release: entry for entry in evidence.run.spending.completed}
     asked = _evaluated(evidence)
     for line in evidence.run.directory.read_metrics():
@@ -41,9 +43,20 @@ def check_metrics(evidence: Evidence) -> Finding:
             found["held_out"] = None if said is None else held_out(evidence.run.plan, said).to_json()
         stated = {name: line.get(name) for name in found}
         require_same(stated, found, f"metrics.jsonl, release {entry.release}")
+    for release in completed.keys() - _cut_short(evidence):
+        raise VerificationFailure(
+            "metrics.jsonl must have a line for every release that the ledger completed, unless its process "
+            f"died before it wrote one and the ledger was then resumed; release {release} has none."
+        )
     done = len(evidence.run.spending.completed) - len(completed)
     releases = "1 release" if done == 1 else f"{done} releases"
     return Finding("metrics.jsonl", Basis.RECOMPUTED, f"{releases}: survivors, ε spent; the rest as sealed")
+
+
+def _cut_short(evidence: Evidence) -> set[int]:
+    """Returns the releases directly behind which a process took the training up again."""
+    pairs = pairwise(evidence.run.entries)
+    return {one.release for one, then in pairs if isinstance(one, Completed) and isinstance(then, Resumed)}
 
 
 def _evaluated(evidence: Evidence) -> dict[int, Evaluated]:
@@ -74,13 +87,12 @@ def check_result(evidence: Evidence) -> Finding:
     }
     if "composable" in stated:  # runs from before it was written have none
         found["composable"] = composable_cost(plan, spent.charged)
-    last = {line["release"]: line for line in directory.read_metrics()}
-    if spent.completed and spent.completed[-1].release in last:
-        line = last[spent.completed[-1].release]
+    lines = {line["release"]: line for line in directory.read_metrics()}
+    if (line := lines.get(evidence.run.released_after)) is not None:
         found["metrics"] = {name: line.get(name) for name in stated.get("metrics", {})}
-    if asked := _evaluated(evidence):
-        # Of the state, which the ledger names: lines of the metrics may be left out.
-        found["held_out"] = held_out(plan, asked[max(asked)]).to_json()
+    # Of the state, which the ledger names: lines of the metrics may be left out.
+    if (said := said_of_released(plan, tuple(_evaluated(evidence).values()))) is not None:
+        found["held_out"] = said.to_json()
     require_keys(stated, {*found, "metrics", "finished", "files"}, "result.json")
     require_same({name: stated.get(name) for name in found}, found, "result.json")
     measured = "" if plan.questions else ", measurements as in metrics.jsonl"
@@ -119,7 +131,7 @@ def check_report(evidence: Evidence) -> Finding:
 
 def _check_answers(evidence: Evidence, stated: Any) -> None:
     """Compares the list of answers with those of the report, which were worked out again."""
-    listed, answers = evidence.run.directory.file("answers.csv"), stated.get("answers") or []
+    listed, answers = evidence.run.directory.file("answers.csv"), stated["answers"] or stated["held_out"]
     if not answers:
         if listed.exists():
             raise VerificationFailure("answers.csv must be of a run that has answers; this one has none.")

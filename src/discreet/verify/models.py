@@ -6,13 +6,12 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-import numpy as np
 from safetensors.numpy import load
 
 from discreet.arrays import Floats
 from discreet.config.data import DataConfig
 from discreet.config.federation import federation_of
-from discreet.data.standard import Standard
+from discreet.data.record_map import RecordMap
 from discreet.documents import read_json
 from discreet.engines.local.measure import measure, quality_of
 from discreet.errors import ConfigurationError, DiscreetError
@@ -25,8 +24,10 @@ from discreet.privacy.units import NeighboringRelation
 from discreet.privacy.wire import Json
 from discreet.quality import quality_json
 from discreet.rounds import RunRecord, initial_state, parse_origin
-from discreet.rounds.judging import evaluated_from
-from discreet.rounds.preparing import PreparedBy, announced_map, prepared_from, standard_of, to_measure
+from discreet.rounds.engine import RoundOrder
+from discreet.rounds.judging import best, evaluated_from
+from discreet.rounds.preparing import PreparedBy, ToMeasure, announced_map, prepared_from, record_map
+from discreet.rounds.state import KEPT, released_from
 from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 
@@ -55,6 +56,7 @@ def check_models(evidence: Evidence) -> Finding:
     """Checks that ledger, saved state and released model are about the same weights."""
     saved = saved_parameters(evidence.run)
     _require_counted(evidence.run)
+    _require_best(evidence.run)
     about = _checked_origin(evidence.run)
     if not _may_build(evidence):
         return Finding(
@@ -96,7 +98,7 @@ def _checked_origin(run: RunRecord) -> str:
 
 
 def saved_parameters(run: RunRecord) -> Floats | None:
-    """Returns the weights after the last completed release; None before the first.
+    """Returns the released weights, after the last completed release or the best; None before the first.
 
     Raises:
         VerificationFailure: if the saved state is not the one that the ledger names.
@@ -111,7 +113,7 @@ def saved_parameters(run: RunRecord) -> Floats | None:
             f"state.safetensors must be the state that release {last.release} led to, {last.led_to}; "
             f"got {found}."
         )
-    return np.asarray(load(data)["parameters"], dtype=np.float64)
+    return released_from(load(data))
 
 
 def _require_counted(run: RunRecord) -> None:
@@ -139,8 +141,31 @@ def _require_counted(run: RunRecord) -> None:
     require_same(stated, expected, "state.safetensors, survivors")
 
 
+def _require_best(run: RunRecord) -> None:
+    """Checks that the weights that are kept are those that the best evaluation was about, by the ledger."""
+    if not run.spending.completed:
+        return
+    arrays = run.directory.load_state().arrays
+    chosen = best(run.plan, evaluated_from(arrays))
+    if (chosen is None) != (KEPT not in arrays):
+        raise VerificationFailure(
+            "state.safetensors must keep a second model if, and only if, its plan releases the best and an "
+            "evaluation tells which."
+        )
+    if chosen is None:
+        return
+    release = run.released_after or 0
+    order = RoundOrder(release, 0, released_from(arrays), prepared=_announced(run))
+    asked = [one.started_from for one in run.entries if isinstance(one, Intent) and one.release == release]
+    if order.context().hex() != asked[-1]:
+        raise VerificationFailure(
+            f"state.safetensors must keep the model that release {release}, the best evaluation, was about; "
+            "it keeps another."
+        )
+
+
 def _final_parameters(evidence: Evidence) -> Floats:
-    """Returns the weights after the last completed release; the initial ones if there is none."""
+    """Returns the released weights; the initial ones if no release is completed."""
     saved = saved_parameters(evidence.run)
     return flatten(public_model(evidence.run.plan)) if saved is None else saved
 
@@ -158,10 +183,9 @@ def _announced(run: RunRecord) -> Floats | None:
     return None if found is None else announced_map(run.plan, found)
 
 
-def saved_standard(run: RunRecord) -> Standard | None:
+def saved_map(run: RunRecord) -> RecordMap | None:
     """Returns what prepares records for the model of `saved_parameters`; None where nothing does."""
-    announced = _announced(run)
-    return None if announced is None else standard_of(run.plan, announced)
+    return record_map(run.plan, _announced(run))
 
 
 def remeasure(evidence: Evidence, folder: Path) -> Finding:
@@ -176,14 +200,13 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
             f"{evidence.run.plan.model.name!r}. Leave --records out, or add --own-code if you trust "
             "it."
         )
-    completed = evidence.run.spending.completed
     lines = {line["release"]: line for line in evidence.run.directory.read_metrics()}
-    stated = lines.get(completed[-1].release, {}) if completed else {}
+    stated = lines.get(evidence.run.released_after, {})
     try:
         federation = federation_of(_data_in(folder, evidence), exchanged=_exchanged(evidence))
     except ConfigurationError as error:
         raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
-    federation = to_measure(evidence.run.plan, federation, _prepared(evidence.run))
+    federation = ToMeasure(evidence.run.plan, federation).after(_prepared(evidence.run))
     model, parameters = public_model(evidence.run.plan), _final_parameters(evidence)
     measured = measure(model, federation, parameters)
     shared = {name: value for name, value in measured.items() if name in stated}
@@ -193,8 +216,8 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
     require_same({name: stated[name] for name in shared}, dict(shared), "metrics.jsonl, last release")
     found = f"{len(shared)} measurements of the released model"
     if evidence.run.directory.evaluation.exists():
-        classes = evidence.run.plan.data.classes
-        quality = quality_of(model, federation, parameters, classes=classes)
+        data = evidence.run.plan.data
+        quality = quality_of(model, federation, parameters, classes=data.classes, labels=data.labels)
         again = None if quality is None else quality_json(quality)
         require_same(read_json(evidence.run.directory.evaluation.read_bytes()), again, "evaluation.json")
         found += ", and all of evaluation.json"

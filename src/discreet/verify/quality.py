@@ -36,10 +36,9 @@ def check_quality(evidence: Evidence) -> Finding:
 
 
 def _last_measured(evidence: Evidence, name: str) -> object:
-    """Returns what the metrics say of the last release, or None."""
-    last = {line["release"]: line for line in evidence.run.directory.read_metrics()}
-    completed = evidence.run.spending.completed
-    return last.get(completed[-1].release, {}).get(name) if completed else None
+    """Returns what the metrics say of the released model, or None."""
+    lines = {line["release"]: line for line in evidence.run.directory.read_metrics()}
+    return lines.get(evidence.run.released_after, {}).get(name)
 
 
 def _wrong_errors(evidence: Evidence, quality: NumberQuality) -> str | None:

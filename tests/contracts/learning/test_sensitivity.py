@@ -22,6 +22,7 @@ from discreet.kinds import (
     ClippedUpdate,
     Huber,
     LocalSgd,
+    MultiLabel,
     OneRelease,
     Ordinal,
     PerLayer,
@@ -38,7 +39,7 @@ from discreet.kinds.weighted import ConvexLoss, Weighted
 from discreet.learning import CountedUpdate, local_update, tangent_steps
 from discreet.learning.single_step import single_step_update
 from discreet.learning.tangent_model import TangentModel
-from discreet.models import LinearHead, OrdinalHead, flatten, load_flat
+from discreet.models import JointLabels, LinearHead, OrdinalHead, flatten, load_flat
 from discreet.models.batch_norm import without_counts
 from discreet.sampling import FixedSize, Poisson
 from tests.contracts.learning.coupled_randomness import Coupled
@@ -58,6 +59,12 @@ def number_case() -> Case:
 def ordinal_case(levels: int) -> Case:
     """The shape of a softmax head of as many classes."""
     return dataclasses.replace(linear_case(levels), model=OrdinalHead(3, levels))
+
+
+def labels_case(labels: int) -> Case:
+    """Every combination of labels is a class."""
+    model = JointLabels(LinearHead(3, labels), labels)
+    return dataclasses.replace(linear_case(labels), model=model, num_classes=1 << labels)
 
 
 def network_case() -> Case:
@@ -139,6 +146,10 @@ CASES: list[tuple[str, OneRelease, Case]] = [
     ("stable-steps, ordinal", stable(Ordinal(4)), ordinal_case(4)),
     ("stable-steps, ordinal, one each", stable(Ordinal(3), learning_rate=5.0, steps=None), ordinal_case(3)),
     ("stable-steps, ordinal, capped", stable(Capped(Ordinal(3), 0.4)), ordinal_case(3)),
+    ("stable-steps, labels", stable(MultiLabel(3), learning_rate=0.9), labels_case(3)),
+    ("stable-steps, labels, capped, one each",
+     stable(Capped(MultiLabel(2), 0.4), learning_rate=7.9, steps=None), labels_case(2)),
+    ("single-step, labels", SingleStep(0.5), labels_case(3)),
     ("stable-steps, regularised", stable(Softmax(3), l2_regulariser=0.5), linear_case(3)),
     ("stable-steps, at a third of the rate", stable(Softmax(3)).at_rate(1.0 / 3.0), linear_case(3)),
     ("tangent-steps, network", tangent(Softmax(3)), network_case()),
@@ -163,7 +174,7 @@ CASES: list[tuple[str, OneRelease, Case]] = [
 
 def effort(case: Case) -> dict[str, int]:
     """Networks are slower to evaluate, so they get fewer evaluations; both numbers are fixed."""
-    is_linear = isinstance(case.model, LinearHead | OrdinalHead)
+    is_linear = isinstance(case.model, LinearHead | OrdinalHead | JointLabels)
     return {"starts": 12, "moves": 40} if is_linear else {"starts": 4, "moves": 15}
 
 

@@ -15,13 +15,18 @@ from discreet.audit.neighbours import Rounds
 from discreet.config import Config, parse_config
 from discreet.config.federation import federation_of
 from discreet.data import Records
+from discreet.data.projection import Projection, hashed
 from discreet.data.standard import Standard
+from discreet.kinds.preparation import ClassWeightsConfig
+from discreet.kinds.weighted import Weighted
 from discreet.models import flatten
 from discreet.plan import Plan
+from discreet.plan.prepared import preparation_of
 from discreet.plan.public_model import public_model
 from discreet.rounds import initial_state
 from discreet.rounds.preparing import RecordsInUse
 from discreet.session import plan_without_data
+from discreet.statistics import contribution
 from tests.contracts.neighbours import own_code
 from tests.contracts.neighbours.test_neighbours import told_apart
 from tests.contracts.neighbours.test_questions import table
@@ -39,7 +44,19 @@ FORGED: dict[str, list[list[float]]] = {
 }
 
 
-def config(kind: str = "stable-steps", *, person: bool = False) -> Config:
+PREPARES: dict[str, dict[str, Any]] = {
+    "standardise": {"standardise": {"kind": "private"}},
+    "centre": {"centre": {"kind": "private"}},
+    "project": {"project": {"kind": "private-pca", "components": 3}},
+}
+PROJECTIONS: dict[str, list[float]] = {
+    "one direction": [1.0],
+    "no numbers": [float("nan"), float("inf")],
+    "huge": [1e300, -1e300, 1.0],
+}
+
+
+def config(kind: str = "stable-steps", *, person: bool = False, prepares: str = "standardise") -> Config:
     capacity = dict.fromkeys(own_code.SILOS, 300)
     whose: dict[str, Any] = {"record_capacity": capacity}
     if person:
@@ -58,7 +75,7 @@ def config(kind: str = "stable-steps", *, person: bool = False) -> Config:
                 "categories": {"stage": ["I", "II", "III"]},
                 "missing": {"age": "indicator", "seen": "indicator"},
                 "partition": {"kind": "column", "column": "site", "names": list(own_code.SILOS)},
-                "standardise": {"kind": "private"},
+                **PREPARES[prepares],
                 **whose,
             },
             "training": {"rounds": 2, **stated},
@@ -98,23 +115,103 @@ def unexpected(findings: list[NeighbourFinding], *, person: bool) -> bool:
     return bool(told_apart(kept))
 
 
+@pytest.mark.parametrize("prepares", PREPARES)
 @pytest.mark.parametrize("person", [False, True], ids=["record", "person"])
-def test_a_row_moves_the_preparation_by_the_claim(person: bool) -> None:
-    asked = config(person=person)
+def test_a_row_moves_the_preparation_by_the_claim(person: bool, prepares: str) -> None:
+    asked = config(person=person, prepares=prepares)
     plan = plan_without_data(asked)
     assert plan.preparation is not None
     findings = searched(plan.preparation, asked, lambda records: of_release_0(plan, records))
     assert not unexpected(findings, person=person)
-    # A record is a 1 in one cell of every number, and a person's records are together no more.
+    # A record is a 1 in one cell of every number, or as long as the bound; a person's are together no more.
     assert max(found.largest for found in findings) >= (0.3 if person else 0.99)
 
 
-@pytest.mark.parametrize("forged", FORGED)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "forged"), [*(("stable-steps", name) for name in FORGED), ("single-step", "a narrow place")]
+)
 def test_a_row_moves_a_round_by_the_claim_whatever_was_announced(kind: str, forged: str) -> None:
     asked = config(kind)
     plan = plan_without_data(asked)
     assert not told_apart(searched(plan, asked, under(plan, forged)))
+
+
+@pytest.mark.parametrize("forged", PROJECTIONS)
+def test_a_row_moves_a_round_by_the_claim_whatever_was_projected_on(forged: str) -> None:
+    asked = config("single-step" if forged == "huge" else "stable-steps", prepares="project")
+    plan = plan_without_data(asked)
+    told = np.resize(PROJECTIONS[forged], preparation_of(plan.config, plan.facts).map_shape)
+
+    def seen(records: Records) -> Records:
+        return RecordsInUse(plan, {"a": records}).under(told)["a"]
+
+    assert not told_apart(searched(plan, asked, seen))
+
+
+def test_directions_of_the_records_at_hand_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: records are projected from their own mean, and not from what was released."""
+    own = Projection.features
+
+    def centred(self: Projection, features: Any) -> Any:
+        moved = features.copy()
+        if len(features):
+            moved[:, :-1] -= features[:, :-1].mean(axis=0)
+        return own(self, moved)
+
+    monkeypatch.setattr(Projection, "features", centred)
+    asked = config(prepares="project")
+    plan = plan_without_data(asked)
+    told = hashed(preparation_of(plan.config, plan.facts).map_shape)
+    findings = searched(plan, asked, lambda records: RecordsInUse(plan, {"a": records}).under(told)["a"])
+    assert any(found.exceeded for found in findings)
+
+
+def test_products_that_count_twice_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: 2 in place of √2 beside the diagonal."""
+    monkeypatch.setattr(contribution, "_BESIDE", 2.0)
+    asked = config(prepares="project")
+    plan = plan_without_data(asked)
+    assert plan.preparation is not None
+    findings = searched(plan.preparation, asked, lambda records: of_release_0(plan, records))
+    assert any(found.exceeded for found in findings)
+
+
+def weighed() -> Config:
+    asked = config()
+    local = asked.training.local.model_copy(update={"class_weights": ClassWeightsConfig(kind="private")})
+    training = asked.training.model_copy(update={"local": local})
+    data = asked.data.model_copy(update={"standardise": None})
+    return asked.model_copy(update={"training": training, "data": data})
+
+
+def test_a_row_moves_the_counts_of_classes_by_the_claim() -> None:
+    asked = weighed()
+    plan = plan_without_data(asked)
+    assert plan.preparation is not None
+    findings = searched(plan.preparation, asked, lambda records: of_release_0(plan, records))
+    assert not told_apart(findings)
+    assert max(found.largest for found in findings) >= 0.99
+
+
+@pytest.mark.parametrize("weights", [[0.05, 1.0]])
+def test_a_row_moves_a_round_by_the_claim_under_any_class_weights(weights: list[float]) -> None:
+    asked = weighed()
+    plan = plan_without_data(asked)
+    assert not told_apart(searched(plan.under(np.array([weights])), asked, lambda records: records))
+
+
+def test_class_weights_that_grew_a_step_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: the rare class counts 20 times as much, in place of the other's a twentieth."""
+    own = Weighted.losses_and_residuals
+
+    def grown(self: Weighted, logits: Any, labels: Any) -> Any:
+        losses, residuals = own(self, logits, labels)
+        return losses, residuals * 20.0
+
+    monkeypatch.setattr(Weighted, "losses_and_residuals", grown)
+    asked = weighed()
+    plan = plan_without_data(asked).under(np.array([[0.05, 1.0]]))
+    assert any(found.exceeded for found in searched(plan, asked, lambda records: records))
 
 
 def test_a_map_that_lengthened_records_would_gain_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

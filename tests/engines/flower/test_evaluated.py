@@ -37,7 +37,7 @@ from tests.engines.conftest import DirectWire, SmallConsortium
 from tests.engines.flower.test_equivalence import PATIENCE, dropping
 
 DIMENSION = 16
-EVALUATE = {"every": 2, "epsilon": 1.5, "bins": 8}
+EVALUATE = {"every": 2, "epsilon": 1.5, "bins": 8, "keep": "best"}
 
 
 @pytest.fixture

@@ -186,7 +186,7 @@ def test_a_signal_to_up_leaves_no_process(tmp_path: Path, number: Any) -> None:
 
 
 def await_(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 120.0
+    deadline = time.monotonic() + 240.0
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert condition()

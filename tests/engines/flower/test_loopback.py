@@ -204,6 +204,8 @@ def test_a_frozen_silo_slows_no_sum_that_its_timetable_leaves_it_out_of(
     done = rehearse(config, folder, freezing)
     assert freezing.over
     assert survivors(done) == [3, 3, 3, 3, 3, 4]
+    lines = done.folder.server.run.metrics.read_text().splitlines()
+    assert max(json.loads(line)["seconds"] for line in lines[:5]) < PATIENCE, "a sum waited for it"
     run(config, tmp_path / "local")
     expected = (tmp_path / "local" / "model.safetensors").read_bytes()
     assert done.folder.server.run.model.read_bytes() == expected

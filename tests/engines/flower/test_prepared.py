@@ -24,9 +24,10 @@ from discreet.plan.counted import contributions_of
 from discreet.plan.guaranteed import against
 from discreet.plan.order import EVALUATION, PREPARATION
 from discreet.privacy.ledger import Lost, read_ledger, spending
-from discreet.rounds import RoundOrder
+from discreet.rounds import RoundOrder, contribute
 from discreet.secagg import Stage
 from discreet.session.finish import finish
+from discreet.silo import training as silo_training
 from discreet.silo.check import dry_run
 from discreet.silo.events import SiloEvent
 from discreet.silo.policy import Charge, load_policy
@@ -39,14 +40,24 @@ from tests.engines.flower.test_evaluated import charged, engine_of, state
 
 Make = Callable[..., SmallConsortium]
 DIMENSION, NUMBERS = 16, 5
+STEPS = {"kind": "stable-steps", "learning_rate": 0.05, "steps": 4}
 
 
 @pytest.fixture
 def standardised(small_config: Callable[..., Config]) -> Config:
     """A release of the training records, and two rounds of records that it prepares."""
     data = small_config().data.model_dump(exclude_none=True) | {"standardise": {"kind": "private"}}
-    training = {"rounds": 2, "local": {"kind": "stable-steps", "learning_rate": 0.05, "steps": 4}}
+    training = {"rounds": 2, "local": STEPS}
     return small_config(data=data, training=training)
+
+
+@pytest.fixture
+def projected(small_config: Callable[..., Config], standardised: Config) -> Config:
+    """The same, with records projected onto three directions."""
+    tables = standardised.model_dump(exclude_none=True)
+    del tables["data"]["standardise"]
+    data = tables["data"] | {"project": {"kind": "private-pca", "components": 3}}
+    return small_config(data=data, training=tables["training"])
 
 
 def both(made: SmallConsortium, config: Config, local: Path, wire: DirectWire) -> None:
@@ -90,6 +101,78 @@ def test_a_dropout_leaves_the_bits_of_one_process(
     wire = DirectWire(consortium.silos, dropping(consortium, "hungary", release, stage))
     both(consortium, config, tmp_path / "local", wire)
     assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
+
+
+def test_a_projection_and_its_rounds_are_those_of_one_process(
+    make_consortium: Make, projected: Config, tmp_path: Path
+) -> None:
+    consortium = make_consortium(projected)
+    both(consortium, projected, tmp_path / "local", DirectWire(consortium.silos))
+    assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
+    found = consortium.folder.server.run
+    finish(finished_run(found), None)
+    assert {"plan.json", "metrics.jsonl", "result.json"} <= {one.subject for one in verify(found.path)}
+
+
+def test_noise_takes_the_place_of_records_that_cannot_be_projected(
+    make_consortium: Make, projected: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the release and in the rounds, whose records are of another shape."""
+    own = contribute
+
+    def failing(*stated: Any, records: Any, **others: Any) -> Any:
+        if len(records):
+            raise MemoryError
+        return own(*stated, records=records, **others)
+
+    monkeypatch.setattr(silo_training, "contribute", failing)
+    consortium = make_consortium(projected)
+    serve_training(DirectWire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
+
+
+def test_directions_that_are_not_orthonormal_are_refused(make_consortium: Make, projected: Config) -> None:
+    consortium = make_consortium(projected)
+    forged = np.full((3, DIMENSION), 0.5)
+    with pytest.raises(NotEnoughSurvivors):
+        engine_of(consortium).sum_round(RoundOrder(2, 1, np.zeros(4), prepared=forged))
+    assert not charged(consortium, "cleveland")
+
+
+def weighed(small_config: Callable[..., Config]) -> Config:
+    """A count of classes, and two rounds whose losses weigh by it."""
+    local = STEPS | {"class_weights": {"kind": "private"}}
+    return small_config(training={"rounds": 2, "local": local})
+
+
+def test_class_weights_by_noisy_counts_are_those_of_one_process(
+    make_consortium: Make, small_config: Callable[..., Config], tmp_path: Path
+) -> None:
+    config = weighed(small_config)
+    consortium = make_consortium(config)
+    both(consortium, config, tmp_path / "local", DirectWire(consortium.silos))
+    assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
+    plain = small_config(training={"rounds": 2, "local": STEPS})
+    unweighted = run(plain, tmp_path / "plain").directory.model.read_bytes()
+    assert consortium.folder.server.run.model.read_bytes() != unweighted
+    told = dry_run(load_policy(consortium.folder.policy("cleveland")), consortium.plan)
+    assert any("weigh 2 classes inversely to their noisy counts" in line for line in told.released)
+
+
+@pytest.mark.parametrize(
+    "forged", [[0.01, 1.0], [1.0, 1.5], [math.nan, 1.0], [1.0]], ids=["light", "heavy", "nan", "length"]
+)
+def test_class_weights_that_no_count_leads_to_are_refused(
+    make_consortium: Make, small_config: Callable[..., Config], forged: list[float]
+) -> None:
+    consortium = make_consortium(weighed(small_config))
+    engine = engine_of(consortium)
+    with pytest.raises(NotEnoughSurvivors):
+        engine.sum_round(RoundOrder(2, 1, np.zeros(DIMENSION), prepared=np.array([forged])))
+    replies = engine._wire.answered  # type: ignore[attr-defined]  # a `DirectWire`
+    (reason,) = {reply.reason for reply in replies if isinstance(reply, Refused)}
+    assert ("class weights must be in [0.05, 1]" if len(forged) == 2 else "144 with what") in reason
+    assert not charged(consortium, "cleveland")
 
 
 def test_evaluations_ask_prepared_records_beside_it(

@@ -36,7 +36,7 @@ def test_long_vectors_cross_pieces() -> None:
 @pytest.mark.parametrize("bits", [20, 32])
 def test_a_wrong_size_changes_nothing(bits: int) -> None:
     total = np.zeros(7, dtype=np.uint32)
-    packed = pack(np.arange(7, dtype=np.uint32), bits)
+    packed = bytes(pack(np.arange(7, dtype=np.uint32), bits))
     for bad in (packed[:-1], packed + b"\0", b""):
         with pytest.raises(PeerProtocolError, match="bytes") as caught:
             add_packed(total, bad, bits)

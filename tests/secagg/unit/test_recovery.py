@@ -24,7 +24,8 @@ def released(
     for holder in wrong:
         shares[holder] = bytes(32)
     digest = hashlib.sha256(secret).digest()
-    return secret, Released(owner, shares, lambda found: hashlib.sha256(found).digest() == digest)
+    everyone = tuple(range(num_holders))
+    return secret, Released(owner, everyone, shares, lambda found: hashlib.sha256(found).digest() == digest)
 
 
 def test_many_owners_at_once() -> None:

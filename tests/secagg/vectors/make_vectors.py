@@ -15,18 +15,21 @@ import numpy as np
 
 from discreet.randomness import SeededRandom
 from discreet.secagg import (
+    Agreement,
     AllowList,
-    Bonawitz,
     ClientSession,
     Identity,
     Malicious,
     MemoryJournal,
     RoundTerms,
+    SemiHonest,
     ServerSession,
     SumTerms,
 )
+from discreet.secagg.graph import CompleteGraph, GraphRule, HararyGraph
 from discreet.secagg.hazmat import shamir
 from discreet.secagg.hazmat.prg import add_masks
+from discreet.secagg.modes import Mode
 from discreet.secagg.packing import pack
 from discreet.secagg.transitions import ClientState, ServerState
 
@@ -75,13 +78,13 @@ def shares() -> list[dict[str, Any]]:
     return found
 
 
-def session() -> dict[str, object]:
-    """All messages of a session: four clients, malicious mode, one round, the last client drops out."""
-    names = ("north", "east", "south", "west")
-    terms = SumTerms(b"\x01" * 32, names, 3, 3, 1, 20, 5, b"\x02" * 32)
+def session(mode: Mode, graph: GraphRule, *names: str) -> dict[str, object]:
+    """All messages of a session: one round, and the client named west drops out."""
+    threshold = 3 if mode.confirms else 2
+    terms = SumTerms(b"\x01" * 32, names, threshold, 3, 1, 20, 5, b"\x02" * 32)
     identities = {name: Identity.generate(SeededRandom(1).derive(name)) for name in names}
     allow_list = AllowList({name: identity.public_key for name, identity in identities.items()})
-    agreement = Bonawitz(Malicious(), rounds_per_setup=1).agreement(terms, allow_list)
+    agreement = Agreement(terms, mode, graph, 1, allow_list)
     server = ServerSession(agreement, 1)
     clients = {
         name: ClientSession(
@@ -135,7 +138,13 @@ def session() -> dict[str, object]:
 
 def all_vectors() -> dict[str, object]:
     """Everything, by file name."""
-    return {"masks": masks(), "packed": packed(), "shares": shares(), "session": session()}
+    sessions = {
+        "session": session(Malicious(), CompleteGraph(), "north", "east", "south", "west"),
+        "sparse_session": session(
+            SemiHonest(), HararyGraph(4), "north", "east", "south", "up", "down", "west"
+        ),
+    }
+    return {"masks": masks(), "packed": packed(), "shares": shares(), **sessions}
 
 
 if __name__ == "__main__":

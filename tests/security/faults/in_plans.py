@@ -50,18 +50,20 @@ IN_PLANS = (
     Mutant(
         "any label",
         POLICY + "review.py",
-        "    yield from _of_label(plan, policy)\n",
+        "        yield from _of_label(part, policy)\n",
         "",
         (attack("label_outside_the_policy"), REVIEW),
     ),
     Mutant(
         "the coordinator says whose a record is",
         POLICY + "review.py",
-        "    yield from _of_person(plan, policy)\n",
+        "        yield from _of_person(part, policy)\n",
         "",
         (REVIEW,),
     ),
-    Mutant("any column", POLICY + "review.py", "    yield from _of_columns(plan, policy)\n", "", (REVIEW,)),
+    Mutant(
+        "any column", POLICY + "review.py", "        yield from _of_columns(part, policy)\n", "", (REVIEW,)
+    ),
     Mutant(
         "a sparse graph counts as malicious",
         POLICY + "review.py",
@@ -83,8 +85,8 @@ IN_PLANS = (
     Mutant(
         "a factory is imported before its plan is worked out",
         POLICY + "review.py",
-        "    _check_plan_follows(plan)\n    charge",
-        "    _public_model(plan)\n    _check_plan_follows(plan)\n    charge",
+        "        _check_plan_follows(plan)\n        charge",
+        "        _public_model(plan)\n        _check_plan_follows(plan)\n        charge",
         (REVIEW,),
     ),
     Mutant(
@@ -118,7 +120,7 @@ IN_PLANS = (
     Mutant(
         "a bundled network is called linear",
         "src/discreet/plan/public_model.py",
-        "if model.name in BUNDLED and facts.linear != (model.name == LINEAR):",
+        "if model.name in BUNDLED and facts.linear != (model.name in LINEAR_HEADS):",
         "if False:",
         ("tests/unit/plan/test_without_torch.py",),
     ),
@@ -146,9 +148,10 @@ IN_PLANS = (
     ),
     Mutant(
         "a silo charges its rounds as the plan's first",
-        "src/discreet/silo/policy/budget.py",
-        "            if self.rounds:\n",
-        "            if False:\n",
+        "src/discreet/plan/plan.py",
+        "        while any(self._of_sort(name, count) < own for name, own in contributed.items()):\n"
+        "            count += 1\n",
+        "",
         ("tests/unit/policy/test_segments.py",),
     ),
     Mutant(

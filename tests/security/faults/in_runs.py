@@ -34,6 +34,13 @@ IN_RUNS = (
         "if False:",
         ("tests/unit/verify/test_verify.py",),
     ),
+    Mutant(
+        "a line of the metrics may be left out",
+        VERIFY + "derived.py",
+        "for release in completed.keys() - _cut_short(evidence):",
+        "for release in ():",
+        ("tests/unit/verify/test_verify.py",),
+    ),
     # --- documents
     Mutant(
         "any depth",

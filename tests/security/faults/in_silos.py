@@ -124,7 +124,7 @@ IN_SILOS = (
     Mutant(
         "no budget in a round",
         SILO + "training.py",
-        "        account.require(budget, charge, releases)\n",
+        "        account.require(budget, charge, releases, of_year)\n",
         "",
         (attack("attempts_beyond_the_budget"), LIARS),
     ),
@@ -138,15 +138,15 @@ IN_SILOS = (
     Mutant(
         "a round beyond the plan",
         SILO + "training.py",
-        "if not 1 <= terms.round_index <= plan.rounds:",
+        "if not 1 <= release <= plan.releases:",
         "if False:",
         (LIARS,),
     ),
     Mutant(
         "a model that nobody announced",
         SILO + "training.py",
-        "if hashlib.sha256(parameters).digest() != terms.context or",
-        "if",
+        "if self._context(start.terms.round_index, delivery) != start.terms.context:",
+        "if False:",
         (LIARS,),
     ),
     Mutant(
@@ -190,8 +190,8 @@ IN_SILOS = (
     Mutant(
         "a refused proposal ends the training",
         SILO + "silo.py",
-        "        approval = self._review(proposal.plan)\n",
-        "        self._end_training()\n        approval = self._review(proposal.plan)\n",
+        "        approval = self._review(plan)\n",
+        "        self._end_training()\n        approval = self._review(plan)\n",
         (attack("proposal_that_ends_a_training"),),
     ),
     Mutant(

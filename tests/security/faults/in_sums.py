@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.security.faults.mutant import SECAGG, SUMS, Mutant, attack
 
+PATHS = ("tests/secagg/test_key_paths.py", "tests/secagg/unit/test_merkle.py")
+
 IN_SUMS = (
     Mutant(
         "the same key in another writing",
@@ -114,5 +116,33 @@ IN_SUMS = (
         "            decode(data, self._agreement.digest, self._memory.epoch)\n"
         "            self._move(kind)\n            reply =",
         ("tests/secagg/test_what_comes_first.py",),
+    ),
+    Mutant(
+        "keys that lead to no root",
+        SECAGG + "client/keys.py",
+        "if reached != keys.root:",
+        "if False:",
+        PATHS,
+    ),
+    Mutant(
+        "keys of others than neighbours",
+        SECAGG + "client/keys.py",
+        "if {one.offer.sender for one in keys.shown} != near.maskers | {me}:",
+        "if False:",
+        PATHS,
+    ),
+    Mutant(
+        "a root in no digest",
+        SECAGG + "binding.py",
+        "index_set(members), root)",
+        "index_set(members))",
+        PATHS,
+    ),
+    Mutant(
+        "nodes that are leaves",
+        SECAGG + "merkle.py",
+        '_LEAF, _NODE = b"\\x00", b"\\x01"',
+        '_LEAF = _NODE = b""',
+        PATHS,
     ),
 )

@@ -146,7 +146,7 @@ def test_probabilities_are_valid_whatever_the_weights_are(levels: int) -> None:
 def test_the_model_that_is_trained_must_be_of_this_head() -> None:
     assert convexity(OrdinalHead(4, 3)) == Ordinal(3)
     assert convexity(LinearHead(4, 3)) == Softmax(3)
-    assert linear_head_of(weighted(Capped(Ordinal(3), 0.5), [1, 2, 1])) == Ordinal(3)
+    assert linear_head_of(weighted(Capped(Ordinal(3), 0.5), (1, 2, 1))) == Ordinal(3)
 
 
 def config(**changes: Any) -> Any:

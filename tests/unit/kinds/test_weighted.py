@@ -47,7 +47,7 @@ def test_each_record_pulls_by_the_weight_of_its_class() -> None:
     features /= 2.0 * np.linalg.norm(features, axis=1, keepdims=True)
     labels = rng.integers(0, 3, 12)
     start = rng.normal(size=12)
-    loss = weighted(Softmax(3), [1, 4, 2])
+    loss = weighted(Softmax(3), (1, 4, 2))
     kind = StableSteps(loss=loss, norm_bound=1.0, learning_rate=0.3, steps=1, record_capacity=12)
     found = local_update(kind, LinearHead(4, 3), start, Records(features, labels), SeededRandom(1)).vector
     logits = features @ start.reshape(3, 4).T
@@ -119,7 +119,7 @@ def test_a_kind_without_weights_does_not_know_the_key() -> None:
 
 def test_constants_are_those_of_the_loss_inside() -> None:
     inside = Capped(Softmax(3), 0.4)
-    loss = weighted(inside, [1, 5, 2])
+    loss = weighted(inside, (1, 5, 2))
     assert loss.lipschitz(2.0) == inside.lipschitz(2.0)
     assert loss.smoothness(2.0) == inside.smoothness(2.0)
     assert linear_head_of(loss) == Softmax(3)
@@ -145,7 +145,7 @@ def test_a_rare_class_is_found_more_often() -> None:
     raw = rng.normal(size=(600, 2)) + labels[:, None]
     features = scale_to_norm(with_constant(raw), 1.0)
     recalls = []
-    for stated in (None, [1, 9]):
+    for stated in (None, (1.0, 9.0)):
         loss = weighted(BinaryLogistic(), stated)
         kind = StableSteps(loss=loss, norm_bound=1.0, learning_rate=0.01, steps=1, record_capacity=600)
         weights = np.zeros(3)

@@ -44,6 +44,16 @@ def frozen_layer() -> nn.Module:
 CASES: list[tuple[str, Callable[[], nn.Module], tuple[int, ...]]] = [
     ("convolutions", convolutions, (2, 6, 6)),
     ("sequence", sequence, (3, 7)),
+    (
+        "a wide convolution",
+        lambda: nn.Sequential(nn.Conv2d(6, 8, 3), nn.Flatten(), nn.Linear(32, 3)),
+        (6, 4, 4),
+    ),
+    (
+        "many positions",
+        lambda: nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Flatten(), nn.Linear(16, 3)),
+        (8, 2),
+    ),
     ("frozen weights", frozen_layer, (6,)),
     ("linear head", lambda: LinearHead(6, 3), (6,)),
     ("one output", lambda: nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 1)), (6,)),
@@ -135,7 +145,7 @@ def test_several_positions_are_bounded_whatever_the_factors() -> None:
     factored = Factored(backprops, activations)
     off_diagonal = ~torch.eye(4, dtype=torch.bool)
     exact = torch.cdist(rows, rows)
-    for squared in (factored._by_rows(), factored._by_positions(), factored.double()._by_positions()):
+    for squared in (factored.distances_squared(), factored.double().distances_squared()):
         assert bool((squared.sqrt() >= exact * (1.0 - 1e-9)).all())
         assert float((squared.sqrt() / exact)[:, off_diagonal].max()) < 1.01
 
@@ -198,3 +208,17 @@ def test_ordinary_networks_stay_far_below_the_longest_row() -> None:
 
 def test_nothing_private_is_printed() -> None:
     assert "tensor" not in repr(tangent_of(LinearHead(2, 2), torch.ones(1, 2)))
+
+
+def test_rows_are_kept_in_whichever_form_has_fewer_numbers() -> None:
+    """Either is compared with torch's Jacobian above."""
+
+    def kept(model: nn.Module, shape: tuple[int, ...]) -> Any:
+        return tangent_of(model, torch.randn(4, *shape)).rows[0]
+
+    factors, rows = (
+        kept(nn.Sequential(nn.Conv2d(6, 8, 3), nn.Flatten(), nn.Linear(32, 3)), (6, 4, 4)),
+        kept(convolutions(), (2, 6, 6)),
+    )
+    assert (type(factors.rows), type(rows.rows)) == (Factored, WrittenOut)
+    assert type(kept(nn.Sequential(nn.Linear(2, 2), nn.Flatten(), nn.Linear(16, 3)), (8, 2))) is WrittenOut

@@ -11,15 +11,17 @@ import pytest
 from discreet.accounting import epsilon
 from discreet.config import parse_config
 from discreet.config.evaluated import evaluation
+from discreet.data.standard import Place
 from discreet.errors import ConfigurationError
 from discreet.kinds import Asked, StableStepsConfig
 from discreet.plan import Plan, composable_cost, parse_plan, seen
+from discreet.plan.centring import Centring
 from discreet.plan.counted import one_after_the_other, parts
 from discreet.plan.follows import unlike_its_config
 from discreet.plan.guaranteed import event_against
 from discreet.plan.order import Order
 from discreet.plan.persons import for_persons
-from discreet.plan.preparation import places
+from discreet.plan.standardising import Standardising
 from discreet.plan.sweep import costs
 from discreet.privacy.events import Composed
 from discreet.privacy.wire import digest
@@ -57,11 +59,16 @@ def tables(**changes: Any) -> dict[str, Any]:
     return found
 
 
+def places(plan: Plan) -> tuple[Place, ...]:
+    return Standardising(plan.config, plan.facts).places
+
+
 def planned(**changes: Any) -> Plan:
     return plan_without_data(parse_config(tables(**changes), source="test"))
 
 
 PERSONS: dict[str, Any] = {"data__record_capacity": None, "data__person": PERSON, "privacy__unit": "person"}
+PROJECT = {"kind": "private-pca", "components": 3, "share": 0.2}
 KINDS: dict[str, dict[str, Any]] = {
     "single-step": {},
     "sampled": {"training__sampling": {"kind": "poisson", "probability": 0.3}},
@@ -76,6 +83,8 @@ KINDS: dict[str, dict[str, Any]] = {
         "training__rounds": None,
     },
     "most of it": {"data__standardise": {"kind": "private", "share": 0.95}},
+    "centred": {"data__standardise": None, "data__centre": {"kind": "private", "share": 0.05}},
+    "projected persons": PERSONS | {"data__standardise": None, "data__project": PROJECT},
 }
 
 
@@ -109,7 +118,7 @@ def test_the_target_is_met_and_used_up(plan: Plan) -> None:
 
 
 def test_the_preparation_gets_its_share(plan: Plan) -> None:
-    share = plan.data.standardise.share if plan.data.standardise else 0.0
+    share = plan.data.preparation.share if plan.data.preparation else 0.0
     first = plan.spent(1).epsilon
     assert 0.0 < first < 2.0
     alone = planned(**{"data__standardise": {"kind": "private", "share": 0.01}}).spent(1).epsilon
@@ -233,6 +242,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "noisy steps": ({"training__local": {"kind": "noisy-steps", "learning_rate": 0.1, "steps": 2}},
                     "without noisy-steps"),
     "an image": ({"data__transform": "scattering", "data__source": "npz:x.npz"}, "ranges"),
+    "two of them": ({"data__project": PROJECT}, "standardise and project must not both be given"),
+    "no fewer directions": ({"data__standardise": None, "data__project": PROJECT | {"components": 7}},
+                            "'data.project.components' must be less than the 7 features of a record; got 7"),
+    "too many features": ({"data__standardise": None, "data__project": PROJECT, "data__categories":
+                          {"stage": [str(n) for n in range(1020)]}}, "for at most 1024 features"),
+    "groups": ({"data__standardise": None, "data__project": PROJECT, "evaluate": {"every": 1, "epsilon": 1.0,
+                "by": "stage"}}, "'evaluate.by' must be left out with 'data.project'"),
     "asked by itself": ({"data__asked": "training"}, "must be left out where questions are asked"),
 }  # fmt: skip
 
@@ -252,6 +268,30 @@ def test_only_a_preparation_asks_training_records() -> None:
     del asked["training"], asked["privacy"]["clip_norm"]
     with pytest.raises(ConfigurationError, match=r"state 'data\.standardise'"):
         plan_without_data(parse_config({**asked, "ask": [{"kind": "count"}]}, source="test"))
+
+
+def test_moments_of_whole_records_are_for_preparations_alone() -> None:
+    question = {"kind": "second-moments", "features": 8, "norm_bound": 1.0}
+    asked = tables(data__standardise=None, data__label=None)
+    del asked["training"], asked["privacy"]["clip_norm"]
+    with pytest.raises(ConfigurationError, match="must ask moments of columns"):
+        plan_without_data(parse_config({**asked, "ask": [question]}, source="test"))
+
+
+def test_records_of_a_function_need_not_end_with_a_constant() -> None:
+    plan = planned(data__standardise=None, data__centre={"kind": "private"})
+    data = plan.data.model_copy(update={"source": "mine:records"})
+    with pytest.raises(ConfigurationError, match="as those of files, arrays and bundled sources do"):
+        Centring(plan.config.model_copy(update={"data": data}), plan.facts).require_suitable()
+
+
+def test_a_projection_is_smaller_in_rounds() -> None:
+    plan = planned(data__standardise=None, data__project=PROJECT)
+    assert plan.preparation is not None
+    assert (plan.facts.feature_shape, plan.model_shape) == ((8,), (4,))
+    assert plan.grid.dimension == 4
+    assert plan.preparation.grid.dimension == 9 + 36
+    assert plan.map_length(2) == 3 * 8
 
 
 def test_silos_are_not_asked_about_a_model_that_standardises() -> None:

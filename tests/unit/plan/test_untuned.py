@@ -11,7 +11,7 @@ import pytest
 from discreet.config import parse_config
 from discreet.config.silos import SiloConfig
 from discreet.errors import ConfigurationError
-from discreet.kinds import AveragingConfig, StableStepsConfig, TailMeanConfig
+from discreet.kinds import AveragingConfig, QuantileClipping, StableStepsConfig, TailMeanConfig
 from discreet.plan import FederationFacts, make_plan, parse_plan
 from discreet.plan.follows import unlike_its_config
 from discreet.plan.untuned import PublicNumbers, choice, choose, settled
@@ -83,7 +83,15 @@ def test_many_silos_at_a_large_budget_are_refused() -> None:
 
 @pytest.mark.parametrize(
     "training",
-    [{}, {"rounds": "auto", "local": {"kind": "stable-steps", "learning_rate": "auto", "steps": "auto"}}],
+    [
+        {},
+        {
+            "rounds": "auto",
+            "local": dict.fromkeys(("learning_rate", "steps", "residual_cap"), "auto")
+            | {"kind": "stable-steps"},
+            "server": "auto",
+        },
+    ],
 )
 def test_a_plan_holds_the_numbers_and_follows_from_them(training: dict[str, Any]) -> None:
     asked = config(training)
@@ -118,6 +126,15 @@ def test_stated_numbers_are_kept() -> None:
         ({"server": {"kind": "momentum"}}, "'server' and 'sampling' must be left out"),
         ({"sampling": {"kind": "poisson", "probability": 0.5}}, "'server' and 'sampling' must be left out"),
         ({"local": {"kind": "stable-steps", "steps": 4}}, "training.local.steps"),
+        ({"rounds": 3, "local": {"kind": "single-step"}, "server": "auto"}, "'server' must be a table"),
+        (
+            {
+                "rounds": 3,
+                "local": {"kind": "stable-steps", "learning_rate": 0.1, "steps": 4},
+                "server": "auto",
+            },
+            "'server' must be a table",
+        ),
     ],
 )
 def test_what_the_rule_does_not_know_is_refused(training: dict[str, Any], named: str) -> None:
@@ -205,3 +222,15 @@ def test_the_reason_does_not_state_noise_that_a_silos_own_rate_changes() -> None
 def test_one_of_something_is_said_of_one() -> None:
     assert "1 silo, 1 sure share of noise" in chosen(silos=1, shares=1).reason
     assert "5 silos, 5 sure shares of noise" in chosen().reason
+
+
+def test_an_automatic_clipping_norm_is_written_down_as_what_it_is() -> None:
+    stated = {"epsilon": 1.0, "delta": 1e-5, "clip_norm": "auto"}
+    tables = {"data": {"source": "digits", "record_capacity": 100}, "privacy": stated}
+    clipping = parse_config(tables | {"training": {"rounds": 3, "local": {"kind": "single-step"}}}).privacy
+    assert clipping.clip_norm == QuantileClipping(quantile=0.5, initial=0.1, learning_rate=0.5)
+    assert parse_config(tables | {"training": {"local": {"kind": "stable-steps"}}}).privacy.clip_norm is None
+    sharded = {"kind": "sharded", "groups": 2, "learning_rate": 0.1, "batch_size": 2}
+    refused = parse_config(tables | {"training": {"rounds": 3, "local": sharded}})
+    with pytest.raises(ConfigurationError, match="clip_norm"):
+        make_plan(refused, FACTS)

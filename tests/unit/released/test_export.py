@@ -22,11 +22,13 @@ from discreet.config import load_config
 from discreet.data import TableRules
 from discreet.data.columns import Days, Numeric
 from discreet.data.frames import table_of
+from discreet.data.projection import Projection, hashed
 from discreet.data.standard import Place, Standard
 from discreet.data.table import Table
 from discreet.engines.local import run as run_config
 from discreet.errors import ConfigurationError
 from discreet.models import load_flat
+from discreet.models.convexity import LinearHead
 from discreet.privacy.ledger import Spending
 from discreet.released import Model, build_network, load_model, onnx_program, sklearn_file, torch_program
 from discreet.released.scorer import Numbers, numeric_columns, text_columns
@@ -120,7 +122,24 @@ def standardised(model: Model) -> Model:
     )
     announced = np.array([np.linspace(-0.6, 0.5, len(found)), np.linspace(0.2, 0.9, len(found))])
     standard = Standard.announced(found, announced, floor=0.02, norm_bound=model.require_rules().norm_bound)
-    return dataclasses.replace(model, standard=standard)
+    return dataclasses.replace(model, prepares=standard)
+
+
+def projected(model: Model) -> Model:
+    """The same model, if its plan had projected records onto as many directions as its weights are for."""
+    rules = model.require_rules()
+    features = sum(len(column.names) for column in rules.schema.columns) + 1
+    network = LinearHead(3, model.plan.facts.outputs)
+    load_flat(network, np.random.default_rng(5).normal(0, 5, 3 * model.plan.facts.outputs))
+    projection = Projection(np.array([0.2, -0.1]), rules.norm_bound, hashed((2, features))[:, :-1])
+    return dataclasses.replace(model, network=network.eval(), prepares=projection)
+
+
+def centred(model: Model) -> Model:
+    """The same model, if its plan had centred records."""
+    features = sum(len(column.names) for column in model.require_rules().schema.columns)
+    center = np.linspace(-0.2, 0.3, features)
+    return dataclasses.replace(model, prepares=Projection(center, model.require_rules().norm_bound))
 
 
 NUMBERS, TEXTS = (
@@ -163,15 +182,24 @@ TABLES |= {
     f"{name}, standardised": lambda name=name: standardised(TABLES[name]())  # type: ignore[misc]
     for name in ("another norm", "blanks marked", "bins among others, blanks marked")
 }
+TABLES["bins among others, projected"] = lambda: projected(TABLES["bins among others, blanks marked"]())
+TABLES["blanks marked, centred"] = lambda: centred(TABLES["blanks marked"]())
 
 
-@pytest.fixture(scope="session", params=["trained", "bundled", "bundled, standardised", *TABLES])
+BUNDLED: dict[str, Callable[[Model], Model]] = {
+    "bundled": lambda model: model,
+    "bundled, standardised": standardised,
+    "bundled, projected": projected,
+}
+
+
+@pytest.fixture(scope="session", params=["trained", *BUNDLED, *TABLES])
 def tabular(
     request: pytest.FixtureRequest, run: Run, heart: tuple[Model, dict[str, Any]]
 ) -> tuple[Model, dict[str, Any]]:
-    if request.param.startswith("bundled"):
+    if request.param in BUNDLED:
         model, rows = heart
-        return (standardised(model) if request.param.endswith("standardised") else model), rows
+        return BUNDLED[request.param](model), rows
     return run.released if request.param == "trained" else TABLES[request.param](), ROWS
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,10 @@ def test_a_run_is_verified_and_its_page_says_both(evaluated: Run) -> None:
     assert "How good the model is, under the guarantee" in page
     assert "9 planned releases (6 rounds, 3 evaluations)" in page
     assert "sex = f: AUC" in page
+    assert page.count(">ROC curve</figcaption>") == page.count(">Calibration</figcaption>") == 1
+    listed = (evaluated.path / "answers.csv").read_text()
+    assert "true-positive rate from 0.5 on" in listed
+    assert '"is 0, called 1: count"' in listed
     assert json.loads((evaluated.path / "result.json").read_text())["held_out"]["accuracy"] is not None
 
 
@@ -186,10 +191,27 @@ def test_no_earlier_evaluation_passes_for_the_last(evaluated: Run, tmp_path: Pat
     result, first = json.loads((folder / "result.json").read_text()), evaluated.metrics[2]["held_out"]
     again = summarise(finished_run(RunDirectory(folder)))
     assert again["held_out"] == result["held_out"] != first
+    (folder / "metrics.jsonl").write_bytes((evaluated.path / "metrics.jsonl").read_bytes())
     (folder / "result.json").write_text(json.dumps({**result, "held_out": first}, indent=1))
     seal(folder)
     with pytest.raises(VerificationFailure, match=r"result\.json: 'held_out"):
         open_run(folder).verify()
+
+
+def test_a_threshold_is_an_edge_and_decides_who_is_called_so(tmp_path: Path) -> None:
+    asked = {"every": 6, "epsilon": 300.0, "bins": [0.2, 0.5], "threshold": 0.2}
+    run = train(planned(asked), hospitals(), out=tmp_path / "run", seed=1)
+    held_out = federation_of(run.plan.data, by_silo=hospitals().by_silo).pooled_test()
+    called = run.released.probabilities(held_out.features)[:, 1] >= 0.2
+    (found,) = run.evaluations
+    assert found.answer.grid is not None
+    exact = [[(called[held_out.labels == label] == one).sum() for one in (0, 1)] for label in (0, 1)]
+    cells = [[cell.value for cell in row[:2]] for _, row in found.answer.grid.rows[:2]]
+    assert np.abs(np.subtract(cells, exact)).max() <= 2
+    right = (called == held_out.labels).mean()
+    assert run.metrics[-1]["held_out"]["accuracy"][0] == pytest.approx(right, abs=0.02)
+    with pytest.raises(ConfigurationError, match=r"'threshold' must be an edge of 'bins', 0\.2, 0\.5"):
+        planned({**asked, "threshold": 0.3})
 
 
 @pytest.mark.parametrize("release", [2, 3, 4, 9])
@@ -236,6 +258,88 @@ def test_a_training_that_does_not_improve_ends_and_stays_ended(tmp_path: Path) -
     assert run.guarantees[0].epsilon == plan.guarantees[0].epsilon
 
 
+STRAYING: dict[str, Any] = {
+    "rounds": 4,
+    "server": {"kind": "averaging", "learning_rate": 60.0},
+}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A training at a rate at which noise throws the model about, that releases its best evaluation's."""
+    plan = planned({"every": 1, "epsilon": 300.0, "keep": "best"}, epsilon=1.0, **STRAYING)
+    return train(plan, hospitals(), out=tmp_path_factory.mktemp("kept") / "run", seed=2)
+
+
+def test_the_model_of_the_best_evaluation_is_released(kept: Run, tmp_path: Path) -> None:
+    lines = [line for line in kept.metrics if "held_out" in line]
+    told = [line["held_out"]["accuracy"][0] for line in lines]
+    chosen = lines[int(np.argmax(told))]
+    assert chosen != lines[-1], "the last model must not be the best for this to be a test"
+    arrays = kept.record.directory.load_state().arrays
+    assert not np.array_equal(arrays["parameters"], arrays["kept"])
+    held_out = federation_of(kept.plan.data, by_silo=hospitals().by_silo).pooled_test()
+    found = kept.released.probabilities(held_out.features).argmax(axis=1)
+    assert (found == held_out.labels).mean() == pytest.approx(chosen["accuracy"])
+    result = json.loads((kept.path / "result.json").read_text())
+    assert result["metrics"]["accuracy"] == chosen["accuracy"]
+    # Its interval holds the choice: it is wider than that of one evaluation by itself.
+    value, low, high = result["held_out"]["accuracy"]
+    assert value == max(told)
+    assert high - low > chosen["held_out"]["accuracy"][2] - chosen["held_out"]["accuracy"][1]
+    assert (
+        f"Released is the model after round {1 + int(np.argmax(told))}"
+        in (kept.path / "report.html").read_text()
+    )
+    assert kept.verify()
+    last = train(planned({"every": 1, "epsilon": 300.0}, epsilon=1.0, **STRAYING), hospitals(),
+                 out=tmp_path / "last", seed=2)  # fmt: skip
+    assert weights(last).tobytes() == weights(kept).tobytes()
+    assert "kept" not in last.record.directory.load_state().arrays
+
+
+def test_a_run_that_keeps_its_best_model_goes_on_with_it(kept: Run, tmp_path: Path) -> None:
+    with pytest.raises(Killed):
+        train(kept.plan, hospitals(), out=tmp_path / "run", seed=2, observe=killed_at(7))
+    again = train(kept.plan, hospitals(), out=tmp_path / "run", seed=2, opening=Opening.RESUME)
+    one, other = (run.record.directory.load_state().arrays for run in (again, kept))
+    assert one["kept"].tobytes() == other["kept"].tobytes()
+    assert again.record.released_after == kept.record.released_after
+    assert again.verify()
+
+
+@pytest.mark.parametrize("other", ["last", "none"])
+def test_another_model_is_not_passed_off_as_the_best(kept: Run, tmp_path: Path, other: str) -> None:
+    """The state is made anew around another model, and every digest that names it."""
+    import shutil
+
+    from safetensors.numpy import load, save
+
+    from discreet.privacy.ledger import Completed, LedgerWriter
+    from discreet.verify import VerificationFailure
+    from discreet.verify.models import _require_best
+
+    folder = tmp_path / "copy"
+    shutil.copytree(kept.path, folder)
+    data = (folder / "state.safetensors").read_bytes()
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    arrays = load(data)
+    arrays["kept"] = arrays["parameters"]
+    if other == "none":
+        del arrays["kept"]
+    forged = save(arrays, metadata=header["__metadata__"])
+    (folder / "state.safetensors").write_bytes(forged)
+    entries = list(kept.record.entries)
+    (folder / "ledger.jsonl").unlink()
+    with LedgerWriter.open(folder / "ledger.jsonl") as ledger:
+        for entry in entries[:-1]:
+            ledger.append(entry)
+        assert isinstance(entries[-1], Completed)
+        ledger.append(dataclasses.replace(entries[-1], led_to=hashlib.sha256(forged).hexdigest()))
+    with pytest.raises(VerificationFailure, match="must keep"):
+        _require_best(open_run(folder).record)
+
+
 def test_classes_of_arrays_are_counted(tmp_path: Path) -> None:
     chance = np.random.default_rng(3)
     rule = chance.normal(size=(5, 3))
@@ -251,8 +355,14 @@ def test_classes_of_arrays_are_counted(tmp_path: Path) -> None:
     line = run.metrics[-1]
     assert line["held_out"]["accuracy"][0] == pytest.approx(line["accuracy"], abs=0.03)
     assert line["held_out"]["auc"] is None
-    names = [row.name for row in run.evaluations[-1].answer.rows]
-    assert names == ["units", "accuracy", COMMONEST, "recall of 0", "recall of 1", "recall of 2"]
+    answer = run.evaluations[-1].answer
+    names = [row.name for row in answer.rows]
+    assert names[:6] == ["units", "accuracy", COMMONEST, "recall of 0", "recall of 1", "recall of 2"]
+    assert names[7] == "is 0, called 1: count"
+    assert not answer.plots
+    assert answer.grid is not None
+    diagonal = sum(cells[place].value for place, (_, cells) in enumerate(answer.grid.rows[:3]))
+    assert diagonal == pytest.approx(line["accuracy"] * answer.grid.rows[-1][1][-1].value, abs=6)
     assert run.verify()
 
 

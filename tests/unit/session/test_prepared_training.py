@@ -118,7 +118,7 @@ def test_the_model_reads_records_as_its_file_says(prepared: Run) -> None:
     federation = federation_of(prepared.plan.data, by_silo=hospitals(**WIDE).by_silo)
     frame = {"age": [25.0, 80.0, 55.0, 900.0], "sex": ["f", "m", "f", "m"]}
     alone = load_model(prepared.path / "model.safetensors")
-    assert alone.standard is not None
+    assert alone.prepares is not None
     assert alone.predict_proba(frame).tolist() == prepared.predict_proba(frame).tolist()
     held_out = federation.pooled_test()
     right = alone.probabilities(held_out.features).argmax(axis=1) == held_out.labels
@@ -193,7 +193,7 @@ def test_a_preparation_that_may_have_been_seen_is_not_repeated(tmp_path: Path) -
     run = train(plan, hospitals(**WIDE), out=out, seed=1, opening=Opening.RESUME)
     assert run.record.spending.lost == (1,)
     assert run.record.spending.charged == plan.releases == 5
-    assert load_model(out).standard is None
+    assert load_model(out).prepares is None
     assert run.guarantees[0].epsilon == plan.guarantees[0].epsilon
 
 

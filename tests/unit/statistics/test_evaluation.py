@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.statistics import classification, evaluation
+from discreet.statistics.evaluation import confusion
+from discreet.statistics.roc import curve, rates
 
 EDGES = tuple(np.linspace(0, 1, 11).tolist())
 
@@ -75,6 +77,8 @@ def test_no_counts_make_it_fail(sums: list[float], variance: float) -> None:
     for row in evaluation(np.array(sums), variance, EDGES).rows(EDGES):
         assert row.value is None or np.isfinite(row.value)
         assert row.value is not None or row.remark
+    for point in curve(np.array(sums), variance, EDGES) or ():
+        assert 0 <= point.low <= point.y <= point.high <= 1
     for row in classification(np.array(sums[:16]), variance, ("a", "b", "c", "d")):
         assert row.value is None or np.isfinite(row.value)
 
@@ -88,3 +92,44 @@ def test_several_classes_have_accuracy_and_recalls() -> None:
     assert found["recall of c"] == pytest.approx(45 / 50)
     # The classes hold 60, 40 and 50.
     assert found["share of the commonest class"] == pytest.approx(60 / 150)
+
+
+def test_a_roc_curve_goes_through_what_the_scores_give() -> None:
+    scores, labels = drawn(np.random.default_rng(3), 4000)
+    found = curve(counted(scores, labels), 0.0, EDGES)
+    assert found is not None
+    places = [(point.x, point.y) for point in found]
+    assert (places[0], places[-1]) == ((0.0, 0.0), (1.0, 1.0))
+    for edge in EDGES[1:-1]:
+        exact = [(scores[labels == label] >= edge).mean() for label in (0, 1)]
+        assert min(np.hypot(*np.subtract(place, exact)) for place in places) < 1e-11
+    assert sorted(places) == places
+
+
+@pytest.mark.parametrize("noise", [0.0, 6.0])
+def test_the_band_holds_the_point_of_a_threshold(noise: float) -> None:
+    """At each threshold in 95 of 100 samples at least: it joins the corners of rectangles of 95 %."""
+    rng = np.random.default_rng(4)
+    truth = rates(counted(*drawn(rng, 400_000)), 0.0, EDGES)
+    assert truth is not None
+    inside = np.zeros(len(truth))
+    for _ in range(300):
+        found = curve(counted(*drawn(rng, 1500)) + noise * rng.normal(size=20), noise**2, EDGES)
+        assert found is not None
+        x, _, low, high = map(np.array, zip(*found, strict=True))
+        places = [one.mistaken.value for one in truth]
+        upper, lower = np.interp(places, x, high), np.interp(places, x, low)
+        inside += [down <= one.found.value <= up for one, down, up in zip(truth, lower, upper, strict=True)]
+    # Four standard errors of 300 draws are 0.05.
+    assert (inside / 300 >= 0.90).all()
+    # A band that reached from 0 to 1 would hold all of them.
+    assert np.mean(upper - lower) < 0.3
+
+
+def test_who_was_called_what_adds_up_and_holds_the_noise() -> None:
+    counts, variance = np.array([[50.0, 5.0], [-3.0, 40.0]]), np.array([[4.0, 8.0], [4.0, 8.0]])
+    found = confusion(counts, variance)
+    assert [[cell.value for cell in row] for row in found] == [[50, 5, 55], [0, 40, 37], [47, 45, 92]]
+    halves = [[cell.high - cell.value for cell in row] for row in found]
+    assert halves == [pytest.approx(1.96 * np.sqrt(row), rel=1e-3) for row in
+                      ([4, 8, 12], [4, 8, 12], [8, 16, 24])]  # fmt: skip

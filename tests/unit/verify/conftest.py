@@ -40,9 +40,9 @@ models = ["logistic"]
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of three rounds, sealed; tests that change it use `run_directory`."""
+    """A run of eight rounds, sealed; tests that change it use `run_directory`."""
     folder = tmp_path_factory.mktemp("verify")
-    text = HEART.read_text().replace("rounds = 5", "rounds = 3").replace("[run]", "[run]\nseed = 5")
+    text = HEART.read_text().replace("[run]", "[run]\nseed = 5")
     (folder / "heart.toml").write_text(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(

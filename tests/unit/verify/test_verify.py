@@ -17,6 +17,7 @@ from discreet.cli import main
 from discreet.errors import EXIT_BAD_REQUEST
 from discreet.privacy.ledger import LedgerWriter, Opened, read_ledger
 from discreet.privacy.wire import digest
+from discreet.report import write_report
 from discreet.verify import VerificationFailure, seal, seal_report, verify
 from discreet.verify.finding import Basis
 from discreet.verify.manifest import MANIFEST, OPTIONAL, REQUIRED
@@ -209,8 +210,6 @@ def test_a_better_accuracy_is_found_where_the_records_are(run_directory: Path) -
     lines[-1]["accuracy"] = 0.99
     path.write_text("".join(json.dumps(line, sort_keys=True) + "\n" for line in lines))
     edit_json(run_directory / "result.json", lambda result: result["metrics"].update(accuracy=0.99))
-    from discreet.report import write_report
-
     write_report(run_directory)
     seal(run_directory)
     with pytest.raises(VerificationFailure, match="accuracy in metrics"):
@@ -224,8 +223,6 @@ def test_a_better_recall_is_found_where_the_records_are(run_directory: Path) -> 
         found["classes"][1]["recall"] = [0.99, 0.98, 1.0]
 
     edit_json(run_directory / "evaluation.json", better)
-    from discreet.report import write_report
-
     write_report(run_directory)
     seal(run_directory)
     with pytest.raises(VerificationFailure, match="'1' must follow from its counts"):
@@ -311,18 +308,35 @@ def test_records_are_found_in_the_folder_that_is_named(
         remeasure(evidence, tmp_path)
 
 
+@pytest.mark.parametrize("place", [0, 1, -1], ids=["first", "middle", "last"])
+def test_metrics_with_a_line_left_out_are_found(run_directory: Path, place: int) -> None:
+    path = run_directory / "metrics.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    del lines[place]
+    path.write_text("".join(lines))
+    write_report(run_directory)
+    seal(run_directory)
+    with pytest.raises(VerificationFailure, match=f"every release .* release {range(1, 9)[place]} has none"):
+        list(verify(run_directory))
+
+
 def test_an_interrupted_run_verifies_once_it_was_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from discreet.cli import training as run_module
-    from discreet.privacy.ledger import Intent
-    from discreet.rounds import RoundReport
-    from discreet.session.progress import RunDisplay
+    """The process dies before the second line of the metrics, after an intent, and before the last line."""
+    from discreet.plan import load_plan
+    from discreet.privacy.ledger import Intent, Resumed
+    from discreet.rounds import RunDirectory
 
-    class Impatient(RunDisplay):
-        def observe(self, report: RoundReport) -> None:
-            if report.release == 2:
+    real = RunDirectory.append_metrics
+
+    def dies_before(release: int) -> None:
+        def append_metrics(self: RunDirectory, line: dict[str, Any]) -> None:
+            if line["release"] == release:
                 raise KeyboardInterrupt
+            real(self, line)
+
+        monkeypatch.setattr(RunDirectory, "append_metrics", append_metrics)
 
     def command(*arguments: str) -> int:
         heart = Path(__file__).parents[2] / "support" / "tuned_heart.toml"
@@ -333,17 +347,19 @@ def test_an_interrupted_run_verifies_once_it_was_finished(
             main()
         return int(ended.value.code or 0)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(run_module, "RunDisplay", Impatient)
-        assert command("-q") == 130
+    dies_before(2)
+    assert command("-q") == 130
     with pytest.raises(VerificationFailure, match="has not finished"):
         list(verify(tmp_path / "run"))
     with LedgerWriter.open(tmp_path / "run" / "ledger.jsonl") as ledger:
+        ledger.append(Resumed(load_plan(tmp_path / "run" / "plan.json").digest()))
         ledger.append(Intent(3, "the process died after this line"))
+    dies_before(8)
+    assert command("-q", "--resume") == 130
     assert command("-q", "--resume") == 0
-    findings = {finding.subject: finding.detail for finding in verify(tmp_path / "run", records=Path())}
+    findings = {finding.subject: finding.detail for finding in verify(tmp_path / "run")}
     assert json.loads((tmp_path / "run" / "result.json").read_text())["rounds"]["lost"] == 1
-    assert findings["metrics.jsonl"].startswith("7 releases")
+    assert findings["metrics.jsonl"].startswith("5 releases")
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ from discreet.rounds import (
     write_model,
 )
 from discreet.rounds.directory import write_durably
-from discreet.rounds.preparing import to_measure
+from discreet.rounds.preparing import ToMeasure
 
 
 class Opening(Enum):
@@ -252,9 +252,13 @@ def run(
             final = _carry_out(prepared, directory, ledger, crew, observe)
             spent = spending(ledger.entries)
     write_model(directory, prepared.plan, prepared.model, final, spent, seeded=seeded)
-    comparison = compare(prepared.model, prepared.federation) if config.run.compare else None
-    metrics = _measured(prepared, final)
-    quality = _quality(prepared, final) if config.measures else None
+    used = ToMeasure(prepared.plan, prepared.federation)
+    comparison = None
+    if config.run.compare:
+        comparison = compare(prepared.model, used.after(final.prepared, training=True))
+    released = replace(final, parameters=final.released)
+    metrics = _measured(prepared, used, released)
+    quality = _quality(prepared, used, released) if config.measures else None
     if comparison is not None:
         write_durably(directory.file("comparison.json"), json.dumps(comparison.to_json(), indent=1).encode())
     if quality is not None:
@@ -273,17 +277,16 @@ def run(
     )
 
 
-def _measured(prepared: Prepared, state: Training) -> dict[str, float]:
+def _measured(prepared: Prepared, used: ToMeasure, state: Training) -> dict[str, float]:
     if not prepared.config.measures:
         return {}
-    federation = to_measure(prepared.plan, prepared.federation, state.prepared)
-    return measure(prepared.model, federation, state.parameters)
+    return measure(prepared.model, used.after(state.prepared), state.parameters)
 
 
-def _quality(prepared: Prepared, state: Training) -> AnyQuality | None:
-    classes = prepared.config.data.classes
-    federation = to_measure(prepared.plan, prepared.federation, state.prepared)
-    return quality_of(prepared.model, federation, state.parameters, classes=classes)
+def _quality(prepared: Prepared, used: ToMeasure, state: Training) -> AnyQuality | None:
+    data = prepared.config.data
+    federation = used.after(state.prepared)
+    return quality_of(prepared.model, federation, state.parameters, classes=data.classes, labels=data.labels)
 
 
 def _where_its_model_is(config: Config) -> Config:
@@ -309,6 +312,7 @@ def _carry_out(
     config, plan = prepared.config, prepared.plan
     state = restore(directory, ledger, initial_state(plan, flatten(prepared.model)))
 
+    used = ToMeasure(plan, prepared.federation)
     engine = LocalEngine(
         plan,
         prepared.federation,
@@ -320,5 +324,5 @@ def _carry_out(
         held_out=prepared.held_out,
     )
     return train(
-        plan, engine, directory, ledger, state, measure=partial(_measured, prepared), observe=observe
+        plan, engine, directory, ledger, state, measure=partial(_measured, prepared, used), observe=observe
     )

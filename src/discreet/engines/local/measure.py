@@ -15,10 +15,11 @@ from discreet.data import Federation
 from discreet.data.labels import Outcome
 from discreet.learning.losses import number_losses
 from discreet.learning.metrics import base_rate, evaluation, is_right, logits, probabilities
-from discreet.models import OrdinalHead, load_flat
-from discreet.quality import AnyQuality, assess, assess_numbers
+from discreet.models import OrdinalHead, labels_of, load_flat
+from discreet.quality import AnyQuality, assess, assess_numbers, shares_of_labels
 from discreet.quality.levels import assess_levels
 from discreet.quality.owners import Owners
+from discreet.quality.ranking import area_under_roc
 
 # A column of many categories would have groups of few records each.
 _MOST_CATEGORIES = 12
@@ -33,6 +34,9 @@ def measure(model: nn.Module, federation: Federation, parameters: Floats) -> dic
     Where the label is a number, the loss is half the squared error, in units of half the range; and in place
     of the accuracy is the mean absolute error, in the label's unit, beside that of the best constant. Where
     classes are levels, beside the accuracy is how many levels the likeliest one is off, and the median level.
+
+    Of several labels, the accuracy is that of all together; beside it are the mean accuracy of single labels,
+    its base rate, and the mean AUC over the labels that have both values.
 
     Where no record is held out there is nothing to return.
     """
@@ -50,7 +54,22 @@ def measure(model: nn.Module, federation: Federation, parameters: Floats) -> dic
     if isinstance(model, OrdinalHead):
         found = assess_levels(outputs.argmax(dim=1).numpy(), labels)
         measured |= {"level_error": found.error.value, "constant_level_error": found.constant_error}
+    if count := labels_of(model):
+        measured |= _by_label(probabilities(outputs), labels, count)
     return measured | _by_silo(federation, "accuracy", is_right(outputs, labels))
+
+
+def _by_label(shares: Floats, labels: Integers, count: int) -> dict[str, float]:
+    """Returns means over several labels, each by itself."""
+    stated, held = shares_of_labels(shares), labels[:, None] >> np.arange(count) & 1
+    areas = [area_under_roc(stated[:, place], held[:, place]) for place in range(count)]
+    known = [area for area in areas if area is not None]
+    common = np.maximum(held.mean(axis=0), 1.0 - held.mean(axis=0))
+    return {
+        "label_accuracy": float(((stated > 1.0 / 2.0) == held).mean()),
+        "label_base_rate": float(common.mean()),
+        **({"auc": float(np.mean(known))} if known else {}),
+    }
 
 
 def _measured_numbers(
@@ -79,7 +98,12 @@ def _by_silo(federation: Federation, name: str, found: npt.NDArray[Any]) -> dict
 
 
 def quality_of(
-    model: nn.Module, federation: Federation, parameters: Floats, *, classes: Sequence[str] | None
+    model: nn.Module,
+    federation: Federation,
+    parameters: Floats,
+    *,
+    classes: Sequence[str] | None,
+    labels: Sequence[str] = (),
 ) -> AnyQuality | None:
     """Returns how good the final model is on all held-out records, by silo and by public category.
 
@@ -88,6 +112,7 @@ def quality_of(
         federation: whose held-out records are asked.
         parameters: the weights.
         classes: texts of the labels; None: their numbers, or where there are none.
+        labels: names of the columns that are predicted.
 
     Returns:
         None where no record is held out, or the model gives some record no finite answer.
@@ -105,6 +130,8 @@ def quality_of(
     owners = Owners(test.persons)
     if outcome is not None:
         return assess_numbers(found[:, 0], outcome.read_back(test.labels), groups=groups, owners=owners)
+    if labels_of(model):
+        return assess(found, test.labels, groups=groups, owners=owners, several=labels)
     ordinal = isinstance(model, OrdinalHead)
     return assess(found, test.labels, classes=classes, groups=groups, owners=owners, ordinal=ordinal)
 

@@ -84,9 +84,11 @@ def clipped_gradient_sum(
         weights = parameters.reshape(head.outputs, -1)
         if persons is not None:
             return ClippedSum(
-                *clipped_linear_sum_of_persons(head, weights, records, clip_norm, persons=persons)
+                *clipped_linear_sum_of_persons(
+                    head, weights, records, clip_norm, persons=persons, expected=expected
+                )
             )
-        return ClippedSum(*clipped_linear_sum(head, weights, records, clip_norm))
+        return ClippedSum(*clipped_linear_sum(head, weights, records, clip_norm, expected=expected))
     prepare(model, parameters)
     record_gradients = differentiation_of(model)
     features, labels = on_device_of(model, records)

@@ -45,35 +45,72 @@ class Window:
         )
 
 
+def padded_inputs(layer: nn.Conv1d | nn.Conv2d, inputs: torch.Tensor) -> tuple[Window, torch.Tensor]:
+    """Returns the kernel's window, and what it moves over, shape ``(n, channels, rows, columns)``."""
+    window = Window.of(layer)
+    rows, columns = window.padding
+    inputs = inputs.unsqueeze(2) if isinstance(layer, nn.Conv1d) else inputs
+    return window, functional.pad(inputs, (columns, columns, rows, rows)) if rows or columns else inputs
+
+
+def in_two_dimensions(layer: nn.Conv1d | nn.Conv2d, backprops: torch.Tensor) -> torch.Tensor:
+    """Returns gradients at the outputs with output rows and columns, shape ``(n, k, rows, columns)``."""
+    return backprops.unsqueeze(2) if isinstance(layer, nn.Conv1d) else backprops
+
+
+def by_position(backprops: torch.Tensor) -> torch.Tensor:
+    """Returns ``(n, positions, k)``: a view when the network runs in the channels-last layout."""
+    return backprops.permute(0, 2, 3, 1).flatten(1, 2)
+
+
 def convolution_pieces(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> dict[str, Piece]:
     """The rule of one- and two-dimensional convolutions with zero padding."""
     if not isinstance(layer, nn.Conv1d | nn.Conv2d):
         raise TypeError(f"Not a convolution: {type(layer).__name__}.")
-    window = Window.of(layer)
-    if isinstance(layer, nn.Conv1d):
-        inputs, backprops = inputs.unsqueeze(2), backprops.unsqueeze(2)
-    rows, columns = window.padding
-    if rows or columns:
-        inputs = functional.pad(inputs, (columns, columns, rows, rows))
-    # (n, positions, out channels): a view when the network runs in the channels-last layout
-    spread = backprops.permute(0, 2, 3, 1).flatten(1, 2)
-    positions = backprops.shape[2:]
+    window, inputs = padded_inputs(layer, inputs)
+    backprops = in_two_dimensions(layer, backprops)
+    spread, positions = by_position(backprops), backprops.shape[2:]
     bias = Explicit(spread.sum(dim=1))
     if layer.groups > 1:
         return {"weight": _grouped(layer.groups, window, inputs, spread, positions), "bias": bias}
     if factors_are_cheaper(spread.shape[1], layer.out_channels, layer.weight[0].numel()):
-        patches = _windows(inputs, window, positions[0], positions[1]).reshape(*spread.shape[:2], -1)
-        kernel_last = (layer.out_channels, *window.kernel, inputs.shape[1])
-        return {"weight": Reordered(OuterSum(spread, patches), kernel_last, (0, 3, 1, 2)), "bias": bias}
-    kernel_first = (*window.kernel, inputs.shape[1], layer.out_channels)
-    gradients = Explicit(_written_out(inputs, spread, window, positions))
-    return {"weight": Reordered(gradients, kernel_first, (3, 2, 0, 1)), "bias": bias}
+        factors = OuterSum(spread, patches(inputs, window, positions))
+        return {"weight": Reordered(factors, *kernel_last(layer, window)), "bias": bias}
+    gradients = Explicit(written_out(inputs, spread, window, positions))
+    return {"weight": Reordered(gradients, *kernel_first(layer, window)), "bias": bias}
 
 
-def _written_out(
+Order = tuple[tuple[int, ...], tuple[int, ...]]
+"""The shape in which gradients are computed, and the permutation that gives the weights' own order."""
+
+
+def kernel_last(layer: nn.Conv1d | nn.Conv2d, window: Window) -> Order:
+    """The order of output gradients ⊗ `patches`."""
+    return (layer.out_channels, *window.kernel, layer.in_channels), (0, 3, 1, 2)
+
+
+def kernel_first(layer: nn.Conv1d | nn.Conv2d, window: Window) -> Order:
+    """The order of `written_out`."""
+    return (*window.kernel, layer.in_channels, layer.out_channels), (3, 2, 0, 1)
+
+
+def patches(inputs: torch.Tensor, window: Window, positions: torch.Size) -> torch.Tensor:
+    """What the kernel sees at each position, ``(n, positions, kernel rows · kernel columns · channels)``."""
+    seen = _windows(inputs, window, positions[0], positions[1])
+    return seen.reshape(len(inputs), positions.numel(), -1)
+
+
+def written_out(
     inputs: torch.Tensor, spread: torch.Tensor, window: Window, positions: torch.Size
 ) -> torch.Tensor:
-    """The gradients of all records, shape ``(n, kernel rows · kernel columns · channels, out channels)``."""
+    """The gradients of all records, shape ``(n, kernel rows · kernel columns · channels, k)``.
+
+    Args:
+        inputs: as of `padded_inputs`.
+        spread: the gradients at the outputs, shape ``(n, positions, k)``.
+        window: the kernel.
+        positions: output rows and columns.
+    """
     records, width = len(inputs), window.kernel[1] * inputs.shape[1]
     gradients = spread.new_empty(records, window.kernel[0] * width, spread.shape[2])
     at_once = max(1, _VALUES_AT_ONCE // (positions.numel() * width))

@@ -12,11 +12,16 @@ import numpy.typing as npt
 from discreet.arrays import Float32s, Floats, Integers
 from discreet.data.records import Records
 from discreet.kinds.heads import ConvexHead
-from discreet.learning.clipping.shapes import chunks
-from discreet.learning.losses import last_class
+from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch
+from discreet.learning.clipping.shapes import chunk_length, chunks
 
-# The length of every chunk, whatever the number of records; float64 copies of so many stay in the cache.
-CHUNK = 64
+# Float64 copies of so many rows stay close to the processor; a shorter chunk waits for more calls.
+_LONGEST = 128
+
+
+def linear_chunk(expected: ExpectedBatch) -> int:
+    """Returns how many rows are computed at once: a public number, whatever the number of records."""
+    return chunk_length(expected, _LONGEST)
 
 
 def flat_features(records: Records) -> Float32s:
@@ -25,7 +30,12 @@ def flat_features(records: Records) -> Float32s:
 
 
 def clipped_linear_sum(
-    head: ConvexHead, weights: Floats, records: Records, clip_norm: float
+    head: ConvexHead,
+    weights: Floats,
+    records: Records,
+    clip_norm: float,
+    *,
+    expected: ExpectedBatch = UNKNOWN_BATCH,
 ) -> tuple[Floats, float, int]:
     """Returns the sum of clipped per-record gradients, shape ``(d,)``, float64, the summed loss, the count.
 
@@ -37,25 +47,32 @@ def clipped_linear_sum(
         weights: shape ``(outputs, p)``.
         records: the batch.
         clip_norm: largest L2 norm of one record's contribution.
+        expected: public guess of the number of records.
     """
-    total, loss, within = np.zeros_like(weights), 0.0, 0
-    for found in rows_by_chunk(head, weights, records):
+    total, loss, within = np.zeros(weights.shape[::-1]), 0.0, 0
+    for found in rows_by_chunk(head, weights, records, linear_chunk(expected)):
         kept = slice(None) if found.usable.all() else np.flatnonzero(found.usable)
         residuals, norms = found.residuals[kept], found.norms[kept]
         within += int(np.count_nonzero(norms <= clip_norm))
         loss += float(found.losses[kept].sum())
-        total += (residuals * (clip_norm / np.maximum(norms, clip_norm))[:, None]).T @ found.features[kept]
-    return total.ravel(), loss, within
+        residuals *= (clip_norm / np.maximum(norms, clip_norm))[:, None]
+        total += found.features[kept].T @ residuals  # the other way round takes half as long again
+    return total.T.ravel(), loss, within
 
 
-def rows_by_chunk(head: ConvexHead, weights: Floats, records: Records) -> Iterator[LinearRows]:
-    """Yields what the rows of each chunk give, in order; every chunk has one shape when it is computed."""
+def rows_by_chunk(head: ConvexHead, weights: Floats, records: Records, length: int) -> Iterator[LinearRows]:
+    """Yields what the rows of each chunk of ``length`` give, in order; all are computed in this one shape.
+
+    Chunks share their memory: what is yielded holds until the next one.
+    """
     features, single = flat_features(records), in_single_precision(weights)
-    rows, labels = np.zeros((CHUNK, features.shape[1]), np.float32), np.zeros(CHUNK, np.int64)
-    for part in chunks(len(records), CHUNK):
+    rows, labels = np.zeros((length, features.shape[1]), np.float32), np.zeros(length, np.int64)
+    exact = np.empty(rows.shape)
+    for part in chunks(len(records), length):
         count = part.stop - part.start
         rows[:count], labels[:count] = features[part], records.labels[part]  # padding may be any row
-        yield linear_rows(head, single, rows, labels).first(count)
+        exact[...] = rows
+        yield linear_rows(head, single, rows, exact, labels).first(count)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -85,21 +102,24 @@ class LinearRows:
 
 
 def linear_rows(
-    head: ConvexHead,
-    weights: Float32s,
-    features: Float32s,
-    labels: Integers,
+    head: ConvexHead, weights: Float32s, features: Float32s, exact: Floats, labels: Integers
 ) -> LinearRows:
     """Computes the rows of one chunk, logits in float32: a residual may be any function of its own record.
 
     Only the norm and the sum must be exact. The weights are multiplied with one row after the other: BLAS may
     give the last rows of one large product other last bits than the first ones, whatever its shape.
+
+    Args:
+        head: the convex head.
+        weights: shape ``(outputs, p)``.
+        features: shape ``(L, p)``.
+        exact: the same features in float64.
+        labels: shape ``(L,)``.
     """
-    last = last_class(head.outputs)
+    last = head.num_classes - 1
     with np.errstate(all="ignore"):  # what overflows is not usable
         logits = np.matmul(weights, features[:, :, None])[:, :, 0].astype(np.float64)
         losses, residuals = head.losses_and_residuals(logits, np.minimum(labels, last))
-        exact = features.astype(np.float64)
         norms = np.sqrt(np.vecdot(residuals, residuals) * np.vecdot(exact, exact))
         finite = np.isfinite(losses) & np.isfinite(norms)
     return LinearRows(exact, losses, residuals, norms, finite & (labels <= last))

@@ -11,7 +11,8 @@ from discreet.arrays import Floats, Indices
 from discreet.data.records import Records
 from discreet.kinds.float_error import SHORTEST_SHARE
 from discreet.kinds.heads import ConvexHead
-from discreet.learning.clipping.linear import flat_features, rows_by_chunk
+from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch
+from discreet.learning.clipping.linear import flat_features, linear_chunk, rows_by_chunk
 from discreet.learning.clipping.person_rows import PersonRows
 
 # So many rows are written out at once; they stay in the cache.
@@ -19,7 +20,13 @@ _ROWS_AT_ONCE = 512
 
 
 def clipped_linear_sum_of_persons(
-    head: ConvexHead, weights: Floats, records: Records, clip_norm: float, *, persons: PersonRows
+    head: ConvexHead,
+    weights: Floats,
+    records: Records,
+    clip_norm: float,
+    *,
+    persons: PersonRows,
+    expected: ExpectedBatch = UNKNOWN_BATCH,
 ) -> tuple[Floats, float, int]:
     """Returns what `clipped_linear_sum` does, of persons.
 
@@ -34,11 +41,12 @@ def clipped_linear_sum_of_persons(
         records: the batch, person after person.
         clip_norm: largest L2 norm of one person's contribution.
         persons: whose the records are.
+        expected: public guess of their number.
     """
     residuals, usable = np.zeros((len(records), head.outputs)), list[npt.NDArray[np.bool_]]()
     losses, lengths = np.zeros((2, len(records)))
     place = 0
-    for found in rows_by_chunk(head, weights, records):
+    for found in rows_by_chunk(head, weights, records, linear_chunk(expected)):
         part = slice(place, place + len(found.losses))
         residuals[part], losses[part], lengths[part] = found.residuals, found.losses, found.norms
         usable.append(found.usable)

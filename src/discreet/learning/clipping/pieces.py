@@ -8,12 +8,13 @@ what is left of rounding).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Protocol
 
 import torch
 
 from discreet.kinds.float_error import SHORTEST_SHARE
-from discreet.learning.clipping.products import weighted_rows
+from discreet.learning.clipping.products import weighted_products, weighted_rows
 
 _COORDINATES_PER_BLOCK = 1024
 # So many terms are added up at once, so that the error of a sum does not grow with the number of positions.
@@ -128,11 +129,16 @@ class OuterSum:
 
     def weighted_sum(self, factors: torch.Tensor) -> torch.Tensor:
         """Matrix products over records and positions."""
-        scaled = self.backprops.double() * factors[:, None, None]
-        total = scaled.new_zeros(scaled.shape[2], self.activations.shape[2])
-        for part in _parts(len(scaled), scaled.shape[1]):
-            total.addmm_(scaled[part].flatten(0, 1).T, self.activations[part].flatten(0, 1).double())
-        return total.flatten()
+        positions = self.backprops.shape[1]
+        sums = [
+            weighted_products(
+                self.backprops[part].flatten(0, 1),
+                self.activations[part].flatten(0, 1),
+                factors[part].repeat_interleave(positions),
+            )
+            for part in _parts(len(factors), positions)
+        ]
+        return reduce(torch.Tensor.add_, sums).flatten()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 _VALUES_PER_TEMPORARY = 1 << 18
+_VALUES_IN_CACHE = 1 << 16
 
 
 def multiply(left: torch.Tensor, right: torch.Tensor, *, out: torch.Tensor) -> None:
@@ -19,6 +20,14 @@ def multiply(left: torch.Tensor, right: torch.Tensor, *, out: torch.Tensor) -> N
             np.matmul(left.numpy(), right.numpy(), out=out.numpy())
     else:
         out.copy_(left @ right)
+
+
+def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """Returns what `multiply` writes; stacks of one matrix are as long as need be."""
+    stacks = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    out = left.new_empty(*stacks, left.shape[-2], right.shape[-1])
+    multiply(left, right, out=out)
+    return out
 
 
 def copied(view: torch.Tensor) -> torch.Tensor:
@@ -43,6 +52,23 @@ def weighted_rows(rows: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
     summed, values, weights = total.numpy(), rows.numpy(), factors.numpy()  # a fifth faster
     for part in parts:
         summed += weights[part] @ values[part].astype(np.float64)
+    return total
+
+
+def weighted_products(left: torch.Tensor, right: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
+    """Returns Σ factor·left ⊗ right over the rows, shape ``(k, p)``, float64: a few rows at a time.
+
+    Args:
+        left: shape ``(n, k)``.
+        right: shape ``(n, p)``.
+        factors: shape ``(n,)``, float64.
+    """
+    total = left.new_zeros((left.shape[1], right.shape[1]), dtype=torch.float64)
+    scaled = left.double() * factors[:, None]
+    step = max(1, _VALUES_IN_CACHE // right.shape[1])
+    for first in range(0, len(scaled), step):
+        some = slice(first, first + step)
+        total.addmm_(scaled[some].T, right[some].double())
     return total
 
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from discreet.secagg import binding
-from discreet.secagg.agreement import Agreement
 from discreet.secagg.client.setup import Place, SlotSecrets
 from discreet.secagg.graph import Neighborhood
 from discreet.secagg.hazmat.secret import Secret
-from discreet.secagg.messages import Advertise, Choices, KeyList, RoundStart
+from discreet.secagg.messages import Advertise, RoundStart
 from discreet.secagg.terms import DIGEST_BYTES, RoundTerms
 from discreet.secagg.transitions import ClientState
 
@@ -32,9 +30,10 @@ class ClientMemory:
         slots: our own secrets, by slot; wiped once used.
         state: where the session is.
         own_offer: what we advertised.
-        keys: what everyone advertised.
+        offers: what those advertised whose keys we were shown, by number.
+        members: who may share secrets; see `Place`.
+        setup_digest: hash of all keys, and of all draws once they are known.
         choice: the neighbours that we drew.
-        choices: the neighbours that everyone drew.
         graph: our place in the graph.
         channels: secrets shared with those to whom or from whom shares go; wiped once those are there.
         own_shares: our shares of our own secrets, of all slots; wiped once sorted into ``held``.
@@ -42,6 +41,7 @@ class ClientMemory:
         held: others' shares (and ours), by slot and owner; wiped once the round is over for us.
         slots_used: the slots that no round may use any more.
         start: the open round.
+        round_digest: hash of everything that its masks depend on.
         survivors: the survivor set that we signed in it, or were shown.
     """
 
@@ -50,9 +50,10 @@ class ClientMemory:
     slots: list[SlotSecrets]
     state: ClientState = ClientState.NEW
     own_offer: Advertise = _NO_OFFER
-    keys: KeyList = field(default_factory=lambda: KeyList(()))
+    offers: dict[int, Advertise] = field(default_factory=dict)
+    members: tuple[int, ...] = ()
+    setup_digest: bytes = b""
     choice: tuple[int, ...] = ()
-    choices: Choices = field(default_factory=lambda: Choices(()))
     graph: Neighborhood = _NOWHERE
     channels: dict[int, Secret] = field(default_factory=dict)
     own_shares: Secret = field(default_factory=lambda: Secret(b""))
@@ -60,18 +61,12 @@ class ClientMemory:
     held: list[dict[int, Secret]] = field(default_factory=list)
     slots_used: int = 0
     start: RoundStart = _NO_ROUND
+    round_digest: bytes = b""
     survivors: tuple[int, ...] = ()
 
-    def place(self, agreement: Agreement, me: int) -> Place:
+    def place(self, me: int) -> Place:
         """Returns where we stand in the epoch."""
-        offers = {offer.sender: offer for offer in self.keys.entries}
-        members = frozenset(offers)
-        digest = binding.keys_digest(agreement, self.epoch, self.keys)
-        if agreement.mode.chooses_neighbors:
-            # Who did not draw is in nobody's view of the graph, so it may not share either (ADR 43).
-            members = frozenset(drawer for drawer, _ in self.choices.draws)
-            digest = binding.graph_digest(digest, self.choices)
-        return Place(me, self.epoch, offers, members, digest, self.graph)
+        return Place(me, self.epoch, self.offers, self.members, self.setup_digest, self.graph)
 
     def forget_slots(self, end: int) -> None:
         """Wipes everything that belongs to the slots before ``end``."""

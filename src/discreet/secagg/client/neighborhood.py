@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from discreet.errors import LocalProtocolError, PeerProtocolError
 from discreet.randomness import RandomSource
 from discreet.secagg.codes import AbortCode
-from discreet.secagg.draws import check_draw, neighborhoods
+from discreet.secagg.draws import check_draw, neighborhood
 from discreet.secagg.graph import ChosenGraph, GraphRule, Neighborhood
 from discreet.secagg.messages import Choices
 
 
-def derive(rule: GraphRule, me: int, members: Iterable[int], keys_digest: bytes) -> Neighborhood:
-    """Computes our place from the agreed rule and the list of keys."""
+def derive(rule: GraphRule, me: int, members: tuple[int, ...], keys_digest: bytes) -> Neighborhood:
+    """Computes our place from the agreed rule, the members in order and the digest of all keys."""
     if isinstance(rule, ChosenGraph):
         raise LocalProtocolError(AbortCode.BAD_GRAPH, "neighbours must be drawn by the clients in this mode.")
     # Nobody picks a place on the circle. A server that lies could still pick among lists of keys, so this is
     # for semi-honest ones only (Bell et al. 2020, section 3).
-    return rule.neighborhood(me, sorted(members), keys_digest)
+    return rule.neighborhood(me, members, keys_digest)
 
 
 def draw(rule: GraphRule, others: Sequence[int], randomness: RandomSource) -> tuple[int, ...]:
@@ -47,7 +47,7 @@ def accept(
     for drawer, drawn in choices.draws:
         # By its form only; whether it is the one that was drawn, its drawer checks (ADR 43).
         check_draw(agreed, offered, drawer, drawn)
-    place = neighborhoods(draws)[me]
+    place = neighborhood(draws, me)
     if not len(place.owners) <= agreed.max_in_degree:
         raise PeerProtocolError(
             AbortCode.BAD_GRAPH,

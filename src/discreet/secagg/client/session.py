@@ -10,6 +10,7 @@ from discreet.errors import LocalProtocolError, PeerProtocolError
 from discreet.randomness import RandomSource
 from discreet.secagg import binding
 from discreet.secagg.agreement import Agreement
+from discreet.secagg.client import keys as keychecks
 from discreet.secagg.client import neighborhood, rounds, setup
 from discreet.secagg.client.memory import ClientMemory, split_slots
 from discreet.secagg.codec import decode, encode, kind_of
@@ -24,6 +25,7 @@ from discreet.secagg.messages import (
     ConfirmSet,
     DeliveredShares,
     KeyList,
+    KeyPaths,
     MaskedInput,
     Message,
     NeighborChoice,
@@ -34,7 +36,7 @@ from discreet.secagg.messages import (
 )
 from discreet.secagg.packing import pack
 from discreet.secagg.ring import InputVector, to_ring
-from discreet.secagg.terms import ClientId, check_epoch, positions
+from discreet.secagg.terms import ClientId, check_epoch
 from discreet.secagg.transitions import Call, ClientState, client_table, next_client_state
 
 
@@ -74,16 +76,17 @@ class ClientSession:
             )
         check_epoch(epoch)
         self._agreement = agreement
-        self._me = positions(agreement.terms.clients)[client]
+        self._me = agreement.terms.clients.index(client)
         self._identity = identity
         self._randomness = randomness
         self._journal = journal
         self._threads = threads
-        self._table = client_table(agreement.mode)
+        self._table = client_table(agreement.mode, shows_paths=agreement.shows_paths)
         channel = keyring.generate(randomness)
         self._memory = ClientMemory(epoch, channel, setup.draw_slots(agreement, randomness))
         self._handlers: dict[type[Message], Callable[[Any], Message | None]] = {
             KeyList: self._on_key_list,
+            KeyPaths: self._on_key_paths,
             Choices: self._on_choices,
             DeliveredShares: self._on_shares,
             RoundStart: self._on_round_start,
@@ -171,26 +174,39 @@ class ClientSession:
 
     def _on_key_list(self, keys: KeyList) -> NeighborChoice | SealedShares:
         memory, rule = self._memory, self._agreement.graph
-        setup.check_key_list(self._agreement, memory.epoch, memory.own_offer, keys)
+        keychecks.check_key_list(self._agreement, memory.epoch, memory.own_offer, keys)
         # Trusted from here on: shares are sealed for these keys and masks agreed with them.
-        memory.keys = keys
-        place = self._place()
+        memory.offers = {offer.sender: offer for offer in keys.entries}
+        memory.members = tuple(memory.offers)
+        memory.setup_digest = binding.keys_digest(self._agreement, memory.epoch, keys)
         if self._agreement.mode.chooses_neighbors:
-            others = sorted(place.offers.keys() - {self._me})
+            others = [member for member in memory.members if member != self._me]
             # Drawn by ourselves, once the keys are fixed: a server that knew the draw before could put its
             # own clients beside us (Bell et al. 2020, section 4; ADR 41).
             memory.choice = neighborhood.draw(rule, others, self._randomness)
             return NeighborChoice(memory.choice)
-        return self._deal(neighborhood.derive(rule, self._me, place.offers, place.setup_digest))
+        return self._deal(neighborhood.derive(rule, self._me, memory.members, memory.setup_digest))
+
+    def _on_key_paths(self, keys: KeyPaths) -> SealedShares:
+        memory, agreement = self._memory, self._agreement
+        # Root and members are in the digest of the setup: who was told others opens no box of ours, and its
+        # masks cancel with none of ours (ADR 45).
+        digest = binding.paths_digest(agreement, memory.epoch, keys.members, keys.root)
+        graph = keychecks.check_key_paths(agreement, memory.epoch, memory.own_offer, keys, digest)
+        memory.offers = {one.offer.sender: one.offer for one in keys.shown}
+        memory.members, memory.setup_digest = keys.members, digest
+        return self._deal(graph)
 
     def _on_choices(self, choices: Choices) -> SealedShares:
-        memory, offered = self._memory, frozenset(self._place().offers)
+        memory, offered = self._memory, frozenset(self._memory.offers)
         graph = neighborhood.accept(self._agreement.graph, self._me, memory.choice, choices, offered)
         # Clients that are told of each other's draws only would mask among themselves, and the server could
         # open the sum of that part (ADR 43).
         self._agreement.require_floor(len(choices.draws), "drawn neighbours")
-        # In the digest of the setup from now on: who was told other draws cannot open our boxes.
-        memory.choices = choices
+        # Who was told other draws cannot open our boxes.
+        memory.setup_digest = binding.graph_digest(memory.setup_digest, choices)
+        # Who did not draw is in nobody's view of the graph, so it may not share either (ADR 43).
+        memory.members = tuple(drawer for drawer, _ in choices.draws)
         return self._deal(graph)
 
     def _deal(self, graph: Neighborhood) -> SealedShares:
@@ -238,6 +254,7 @@ class ClientSession:
         memory.forget_slots(start.slot)
         memory.slots_used = start.slot + 1
         memory.start = start
+        memory.round_digest = binding.round_digest(memory.setup_digest, memory.sharers, start)
 
     def _sign_input(self, current: rounds.OpenRound) -> bytes:
         """Signs what the mode asks for; a consent is a confirmation of everybody invited."""
@@ -281,11 +298,10 @@ class ClientSession:
         return released
 
     def _place(self) -> setup.Place:
-        return self._memory.place(self._agreement, self._me)
+        return self._memory.place(self._me)
 
     def _current(self) -> rounds.OpenRound:
-        memory, digest = self._memory, self._place().setup_digest
-        return rounds.OpenRound(memory.start, binding.round_digest(digest, memory.sharers, memory.start))
+        return rounds.OpenRound(self._memory.start, self._memory.round_digest)
 
     def _require_current(self, round_digest: bytes) -> rounds.OpenRound:
         current = self._current()

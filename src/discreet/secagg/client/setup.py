@@ -1,4 +1,4 @@
-"""What a client does once per epoch: offer keys, check everyone's, share its secrets, keep others' shares."""
+"""What a client does once per epoch: offer keys, share its secrets, keep others' shares."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from discreet.secagg.hazmat import keys as keyring
 from discreet.secagg.hazmat import shamir
 from discreet.secagg.hazmat.secret import Secret
 from discreet.secagg.identity import Identity
-from discreet.secagg.messages import Advertise, DeliveredShares, KeyList, SealedShares
-from discreet.secagg.offers import add_distinct, check_offer
+from discreet.secagg.messages import Advertise, DeliveredShares, SealedShares
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class Place:
     Attributes:
         me: its number.
         epoch: the number of this setup within the session.
-        offers: everyone's keys, by number.
+        offers: the keys that it was shown, by number: everyone's, or its own and its neighbours'.
         members: who may share secrets: everyone with keys, or with a draw where clients draw neighbours.
         setup_digest: hash of all keys, and of all draws.
         graph: with whom it shares and masks.
@@ -53,7 +52,7 @@ class Place:
     me: int
     epoch: int
     offers: dict[int, Advertise]
-    members: frozenset[int]
+    members: tuple[int, ...]
     setup_digest: bytes
     graph: Neighborhood
 
@@ -95,29 +94,6 @@ def offer_keys(
     return Advertise(me, unsigned.channel_key, mask_keys, commitments, signature)
 
 
-def check_key_list(agreement: Agreement, epoch: int, own: Advertise, keys: KeyList) -> None:
-    """Checks everyone's keys before anything is entrusted to them.
-
-    Raises:
-        PeerProtocolError: for a missing or altered own key, a stranger, a bad signature or a repeated key.
-        NotEnoughSurvivors: if too few clients are there.
-    """
-    # With another key under our name, the others would mask with the server and seal our shares for it.
-    if own not in keys.entries:
-        raise PeerProtocolError(
-            AbortCode.OWN_KEY, "the key list must hold our own advertisement unchanged; it does not."
-        )
-    seen: set[bytes] = set()
-    for offer in keys.entries:
-        if offer != own:
-            check_offer(agreement, epoch, offer)
-        # Keys of different owners must be independent; a copied one is revealed whenever its true owner drops
-        # out.
-        add_distinct(seen, offer)
-    # Few keys mean few inputs: nothing is entrusted to a group that could never reach the floor.
-    agreement.require_floor(len(keys.entries), "advertised keys")
-
-
 def require_holders(agreement: Agreement, holders: frozenset[int]) -> None:
     """Refuses holders who are too few to ever recover our secrets."""
     if not len(holders) >= agreement.terms.threshold:
@@ -147,8 +123,9 @@ def deal(
     """
     holders = sorted(place.graph.holders)
     secrets = shamir.to_symbols(b"".join(secret.joined() for secret in slots))
-    # At point 0 lies the secret itself.
-    points = np.array(holders, dtype=np.uint16) + np.uint16(1)
+    # By their places among the holders, since a field has fewer points than there may be clients. At point 0
+    # lies the secret itself.
+    points = np.arange(1, len(holders) + 1, dtype=np.uint16)
     shares = shamir.share(secrets, points, agreement.terms.threshold, randomness)
     by_holder = dict(zip(holders, map(shamir.to_bytes, shares), strict=True))
     boxes = []
@@ -173,7 +150,7 @@ def open_delivered(
     """
     sharers = frozenset(delivered.sharers)
     # Rosters are compared with this set: a stranger in it could be counted towards the floor later.
-    if not (place.me in sharers and sharers <= place.members):
+    if not (place.me in sharers and sharers.issubset(place.members)):
         raise PeerProtocolError(
             AbortCode.UNKNOWN_CLIENT,
             "the sharers must include us and only clients of this setup; they do not.",

@@ -20,12 +20,14 @@ from discreet.secagg.messages.from_server import (
     ConfirmSet,
     DeliveredShares,
     KeyList,
+    KeyPaths,
     RoundStart,
+    Shown,
     SurvivorSet,
 )
 
 ClientMessage = Advertise | NeighborChoice | SealedShares | MaskedInput | Confirm | UnmaskShares
-ServerMessage = KeyList | Choices | DeliveredShares | RoundStart | SurvivorSet | ConfirmSet
+ServerMessage = KeyList | KeyPaths | Choices | DeliveredShares | RoundStart | SurvivorSet | ConfirmSet
 Message = ClientMessage | ServerMessage
 
 __all__ = [
@@ -36,12 +38,14 @@ __all__ = [
     "ConfirmSet",
     "DeliveredShares",
     "KeyList",
+    "KeyPaths",
     "MaskedInput",
     "Message",
     "NeighborChoice",
     "RoundStart",
     "SealedShares",
     "ServerMessage",
+    "Shown",
     "SurvivorSet",
     "UnmaskShares",
 ]

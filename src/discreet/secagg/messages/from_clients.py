@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from discreet.secagg.hazmat.keys import KEY_BYTES
 from discreet.secagg.identity import SIGNATURE_BYTES
 from discreet.secagg.terms import DIGEST_BYTES, Digest
-from discreet.secagg.wire import U16, Counted, CountedView, IndexSet, Numbered, Record, sized, sized_list
+from discreet.secagg.wire import Client, Counted, CountedView, IndexSet, Numbered, Record, sized, sized_list
 
 Key = Annotated[bytes, sized(KEY_BYTES)]
 Keys = Annotated[tuple[bytes, ...], sized_list(KEY_BYTES)]
@@ -21,7 +21,7 @@ class Advertise(Record):
     """Client to server: one channel key, and a mask key and seed commitments for every slot."""
 
     TYPE: ClassVar[int] = 1
-    sender: U16
+    sender: Client
     channel_key: Key
     mask_keys: Keys
     commitments: Digests

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Annotated, ClassVar
 
-from discreet.secagg.messages.from_clients import Advertise
+from discreet.secagg.messages.from_clients import Advertise, Digests
 from discreet.secagg.terms import Digest, RoundTerms
 from discreet.secagg.wire import INDEX_SET, U32, Form, IndexSet, Numbered, Record, in_order, numbered
 
@@ -22,6 +22,27 @@ class KeyList(Record):
 
     TYPE: ClassVar[int] = 2
     entries: Offers
+
+
+@dataclass(frozen=True, slots=True)
+class Shown(Record):
+    """One advertisement, and the hashes that lead from it to the root."""
+
+    offer: Annotated[Advertise, Form(Advertise.body, Advertise.read)]
+    path: Digests
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPaths(Record):
+    """Server to a client: who advertised, the root of all advertisements, and those that concern it.
+
+    The first two are the same for all; ``shown`` holds the client's own advertisement and its neighbours'.
+    """
+
+    TYPE: ClassVar[int] = 13
+    members: IndexSet
+    root: Digest
+    shown: Annotated[tuple[Shown, ...], in_order(Form(Shown.body, Shown.read), attrgetter("offer.sender"))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,13 +26,19 @@ class Released:
 
     Attributes:
         owner: whose secrets these are.
+        holders: everyone to whom it dealt shares, by number; the place of a holder is the point of its share.
         shares: holder to share bytes, all of one size.
         verify: says whether recovered bytes fit the owner's public key or commitments.
     """
 
     owner: int
+    holders: tuple[int, ...]
     shares: Mapping[int, bytes]
     verify: Callable[[bytes], bool]
+
+    def points(self, holders: Iterable[int]) -> tuple[int, ...]:
+        """Returns the points at which holders sit: their place among all holders plus one."""
+        return tuple(bisect_left(self.holders, holder) + 1 for holder in holders)
 
     def __repr__(self) -> str:
         return f"Released(owner={self.owner}, holders={sorted(self.shares)})"
@@ -48,7 +55,7 @@ class Recovered:
 def recover_all(released: list[Released], threshold: int) -> Recovered:
     """Recovers every owner's secrets.
 
-    Owners whose shares come from the same holders are solved together, which is the usual case on a complete
+    Owners whose shares lie at the same points are solved together, which is the usual case on a complete
     graph; what does not verify is tried again alone.
 
     Raises:
@@ -61,12 +68,14 @@ def recover_all(released: list[Released], threshold: int) -> Recovered:
         # somebody.
         _require_threshold(item, threshold)
         holders = tuple(sorted(item.shares))[:threshold]
-        groups.setdefault((holders, len(item.shares[holders[0]])), []).append(item)
+        points = item.points(holders)
+        groups.setdefault((points, len(item.shares[holders[0]])), []).append(item)
     secrets: dict[int, Secret] = {}
     blamed: dict[int, tuple[int, ...]] = {}
-    for (holders, size), items in groups.items():
-        rows = [b"".join(item.shares[holder] for item in items) for holder in holders]
-        joined = shamir.to_bytes(shamir.recover(_stack(rows), _points(holders)))
+    for (points, size), items in groups.items():
+        columns = [[item.shares[item.holders[point - 1]] for item in items] for point in points]
+        rows = _stack([b"".join(column) for column in columns])
+        joined = shamir.to_bytes(shamir.recover(rows, np.array(points, dtype=np.uint16)))
         for number, item in enumerate(items):
             secret = joined[number * size : (number + 1) * size]
             # One liar must not cost the round: anybody could end all of them with a single wrong share.
@@ -89,14 +98,16 @@ def _require_threshold(item: Released, threshold: int) -> None:
 def _search(item: Released, threshold: int) -> tuple[bytes, tuple[int, ...]]:
     """Tries other subsets, and blames the holders whose shares lie off the polynomial that verifies."""
     for holders in _subsets(sorted(item.shares), threshold):
-        rows, points = _stack([item.shares[holder] for holder in holders]), _points(holders)
+        rows = _stack([item.shares[holder] for holder in holders])
+        points = np.array(item.points(holders), dtype=np.uint16)
         secret = shamir.to_bytes(shamir.recover(rows, points))
         if item.verify(secret):
             others = [holder for holder in sorted(item.shares) if holder not in holders]
             off = (
                 holder
                 for holder in others
-                if shamir.to_bytes(shamir.evaluate(rows, points, holder + 1)) != item.shares[holder]
+                if shamir.to_bytes(shamir.evaluate(rows, points, *item.points([holder])))
+                != item.shares[holder]
             )
             return secret, tuple(off)
     raise PeerProtocolError(
@@ -121,9 +132,4 @@ def _subsets(holders: list[int], size: int) -> Iterator[tuple[int, ...]]:
 
 def _stack(rows: list[bytes]) -> Symbols:
     """Turns equally long byte strings into rows of symbols."""
-    return np.stack([shamir.to_symbols(row) for row in rows])
-
-
-def _points(holders: tuple[int, ...]) -> Symbols:
-    """Returns the points at which holders sit: their number plus one."""
-    return np.array(holders, dtype=np.uint16) + np.uint16(1)
+    return shamir.to_symbols(b"".join(rows)).reshape(len(rows), -1)

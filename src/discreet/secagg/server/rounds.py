@@ -138,7 +138,8 @@ class ServerRound:
     def _released(self, owner: int) -> Released:
         """Collects the shares of one client's secrets and how to tell the right secrets."""
         verify = self._fits_commitment if owner in self.arrived else self._fits_mask_key
-        return Released(owner, self.released.get(owner, {}), lambda secret: verify(owner, secret))
+        holders = tuple(sorted(self.setup.graph[owner].holders))
+        return Released(owner, holders, self.released.get(owner, {}), lambda secret: verify(owner, secret))
 
     def _fits_mask_key(self, owner: int, secret: bytes) -> bool:
         """Compares a recovered private key with the advertised public key."""

@@ -10,6 +10,7 @@ from discreet.errors import LocalProtocolError, NotEnoughSurvivors, PeerProtocol
 from discreet.secagg.agreement import Agreement
 from discreet.secagg.codec import decode, encode, kind_of
 from discreet.secagg.codes import AbortCode
+from discreet.secagg.graph import HararyGraph
 from discreet.secagg.messages import (
     Advertise,
     Confirm,
@@ -200,6 +201,8 @@ class ServerSession:
 
     def _close_keys(self) -> dict[int, Message]:
         self._agreement.require_floor(len(self._answered), "advertised keys")
+        if isinstance(rule := self._agreement.graph, HararyGraph):
+            return dict(self._setup.key_paths(rule))
         return dict.fromkeys(self._answered, self._setup.key_list())
 
     def _close_choices(self) -> dict[int, Message]:

@@ -9,15 +9,18 @@ from discreet.secagg import binding
 from discreet.secagg.agreement import Agreement
 from discreet.secagg.codes import AbortCode
 from discreet.secagg.draws import check_draw, neighborhoods
-from discreet.secagg.graph import ChosenGraph, Neighborhood
+from discreet.secagg.graph import ChosenGraph, CompleteGraph, HararyGraph, Neighborhood
 from discreet.secagg.hazmat.keys import TAG_BYTES
+from discreet.secagg.merkle import Tree
 from discreet.secagg.messages import (
     Advertise,
     Choices,
     DeliveredShares,
     KeyList,
+    KeyPaths,
     NeighborChoice,
     SealedShares,
+    Shown,
 )
 from discreet.secagg.offers import add_distinct, check_offer
 
@@ -58,10 +61,23 @@ class ServerSetup:
         """Closes the list of keys; everything from here on is bound to it."""
         keys = KeyList(tuple(self.offers[index] for index in sorted(self.offers)))
         self.digest = binding.keys_digest(self.agreement, self.epoch, keys)
-        rule = self.agreement.graph
-        if not isinstance(rule, ChosenGraph):
-            self.graph = rule.neighborhoods(sorted(self.offers), self.digest)
+        if isinstance(self.agreement.graph, CompleteGraph):
+            self.graph = self.agreement.graph.neighborhoods(tuple(self.offers), self.digest)
         return keys
+
+    def key_paths(self, rule: HararyGraph) -> dict[int, KeyPaths]:
+        """Closes the list of keys under a root; shows every client its own and its neighbours' keys."""
+        tree = Tree(
+            {index: offer.body() for index, offer in self.offers.items()}, len(self.agreement.terms.clients)
+        )
+        members = tuple(sorted(self.offers))
+        self.digest = binding.paths_digest(self.agreement, self.epoch, members, tree.root)
+        self.graph = rule.neighborhoods(members, self.digest)
+        shown = {index: Shown(offer, tree.path(index)) for index, offer in self.offers.items()}
+        return {
+            index: KeyPaths(members, tree.root, tuple(shown[one] for one in sorted({index, *near.maskers})))
+            for index, near in self.graph.items()
+        }
 
     def add_choice(self, sender: int, choice: NeighborChoice) -> None:
         """Takes the neighbours that a client drew."""

@@ -215,8 +215,9 @@ def _of_label(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
     allowed, label = policy.data.labels, plan.data.label
     if plan.data.asked is True:
         return  # no label is read; which columns may be asked, 'columns' says
-    if allowed is not None and label not in allowed:
-        yield _not_allowed("data.label", "one of " + ", ".join(allowed), label or "none")
+    if allowed is not None and not (label and set(plan.data.labels) <= set(allowed)):
+        named = ", ".join(plan.data.labels) or "none"
+        yield _not_allowed("data.label", "one of " + ", ".join(allowed), named)
 
 
 def _of_columns(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:

@@ -15,6 +15,7 @@ from typing import Final
 
 from discreet.engines.flower.certificates import Certificates, make_certificates, make_node_key
 from discreet.engines.flower.consortium import ConsortiumFolder
+from discreet.engines.flower.up import resident
 from discreet.engines.flower.up.processes import Child, Children
 from discreet.engines.flower.up.supervision import Supervision
 from discreet.errors import ConfigurationError
@@ -31,7 +32,7 @@ _QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
     "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
-    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.25",
+    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.1",
     "OMP_NUM_THREADS": "1",
 }
 
@@ -203,7 +204,8 @@ def _start_supernode(
     """Starts the process that carries a silo's messages."""
     return children.start(
         f"supernode-{name}",
-        [_command("flower-supernode"), "--root-certificates", link.certificates.authority,
+        [sys.executable, "-P", resident.__file__, "flower-supernode",
+         "--root-certificates", link.certificates.authority,
          *link.tls_options(), "--auth-supernode-private-key", folder.silo(name) / _NODE_KEY,
          "--superlink", link.address, "--host", _HOST, "--port", str(_free_port()),
          "--node-config", f'silo-socket="{socket_path}"'],

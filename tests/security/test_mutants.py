@@ -1,0 +1,22 @@
+"""The list of faults to plant keeps up with the code: `make mutants`, which plants them, takes an hour."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.security.faults import MUTANTS
+from tests.security.faults.mutant import Mutant
+from tests.security.mutants import ROOT, faulty
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_fault_can_be_planted_and_has_tests_to_see_it(mutant: Mutant) -> None:
+    text = (ROOT / mutant.file).read_text(encoding="utf-8")
+    assert faulty(mutant, text) != text
+    assert all((ROOT / Path(test.split("::")[0])).exists() for test in mutant.tests)
+
+
+def test_no_two_faults_have_one_name() -> None:
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
