@@ -24,6 +24,7 @@ from discreet.kinds import (
     Timetable,
 )
 from discreet.kinds.model_facts import LINEAR, ORDINAL
+from discreet.kinds.preparation import PreparationConfig
 from discreet.kinds.questions import Question
 from discreet.plan.aggregation import sum_protocol
 from discreet.plan.composable import composable_cost
@@ -32,6 +33,7 @@ from discreet.plan.facts import FederationFacts
 from discreet.plan.guaranteed import against
 from discreet.plan.held_out import with_weights
 from discreet.plan.order import EVALUATION, PREPARATION, Order
+from discreet.plan.preparation import Preparation
 from discreet.plan.prepared import preparation_of
 from discreet.plan.releases import (
     RoundRelease,
@@ -161,6 +163,16 @@ class Plan:
     def evaluating(self) -> EvaluateConfig | None:
         """When held-out records are asked between rounds, and what ends the training; or None."""
         return self.config.evaluate
+
+    @property
+    def preparing(self) -> PreparationConfig | None:
+        """How training records are prepared before the first round, as it was asked for; or None."""
+        return self.config.preparation
+
+    @property
+    def record_preparation(self) -> Preparation:
+        """How training records are prepared before the first round; a ValueError where they are not."""
+        return preparation_of(self.config, self.facts)
 
     @property
     def own_settings(self) -> str:

@@ -213,7 +213,7 @@ def _held_out(run: RunRecord) -> tuple[Answer, ...]:
 
 def _class_weights(run: RunRecord) -> tuple[Fact, ...]:
     """Returns the class weights that noisy counts gave, if they did and a state has them."""
-    plan, stated = run.plan, run.plan.config.preparation
+    plan, stated = run.plan, run.plan.preparing
     if not isinstance(stated, ClassWeightsConfig) or not run.spending.completed:
         return ()
     try:

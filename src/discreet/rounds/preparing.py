@@ -15,7 +15,6 @@ from discreet.errors import PrivacyViolation
 from discreet.kinds import Asked
 from discreet.plan import Plan
 from discreet.plan.preparation import BlockSum
-from discreet.plan.prepared import preparation_of
 from discreet.rounds.engine import RoundSum
 from discreet.rounds.judging import noise_variance
 from discreet.rounds.memory import Arrays
@@ -57,7 +56,7 @@ def announced_map(plan: Plan, found: PreparedBy) -> Floats:
         own = found.sums[first : first + one.block.size]
         sums.append(BlockSum(own / one.factor, variance / one.factor**2))
         first += one.block.size
-    return preparation_of(plan.config, plan.facts).found(sums)
+    return plan.record_preparation.found(sums)
 
 
 def told_in(plan: Plan, release: int, announced: bytes) -> tuple[Floats, Floats | None]:
@@ -78,7 +77,7 @@ def told_in(plan: Plan, release: int, announced: bytes) -> tuple[Floats, Floats 
     values = np.frombuffer(announced, dtype="<f8").astype(np.float64)
     if len(values) == length:
         return values, None
-    kind = preparation_of(plan.config, plan.facts)
+    kind = plan.record_preparation
     told = values[length:].reshape(kind.map_shape)
     kind.require(told)
     return values[:length], told
@@ -92,7 +91,7 @@ def record_map(plan: Plan, announced: Floats | None) -> RecordMap | None:
     """
     if plan.preparation is None:
         return None
-    return preparation_of(plan.config, plan.facts).record_map(announced)
+    return plan.record_preparation.record_map(announced)
 
 
 class RecordsInUse:
@@ -105,7 +104,7 @@ class RecordsInUse:
 
     def as_asked(self) -> Mapping[str, Records]:
         """Returns the records as a preparation asks them."""
-        kind = preparation_of(self._plan.config, self._plan.facts)
+        kind = self._plan.record_preparation
         return {
             name: own.with_features(kind.asked_features(own.features)) for name, own in self._records.items()
         }

@@ -148,8 +148,8 @@ IN_PLANS = (
     ),
     Mutant(
         "a silo charges its rounds as the plan's first",
-        "src/discreet/plan/plan.py",
-        "        while any(self._of_sort(name, count) < own for name, own in contributed.items()):\n"
+        "src/discreet/plan/order.py",
+        "        while any(self._counts(count).get(name, 0) < own for name, own in contributed.items()):\n"
         "            count += 1\n",
         "",
         ("tests/unit/policy/test_segments.py",),

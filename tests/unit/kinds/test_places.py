@@ -11,33 +11,25 @@ import discreet
 
 SOURCES = Path(discreet.__file__).parent
 # A line in the union of tables, one in that of values. Besides: float32 rows that are computed together are
-# measured, clients in one process step together, a norm that moves asks for a count, noise inside steps
-# is treated apart, and stable-steps may leave their settings to the plan.
+# measured, clients in one process step together, a norm that moves asks for a count, audits take noise
+# inside steps apart, and stable-steps may leave their settings to the plan.
 OTHERS = {
     "SingleStep": {"learning/alike.py", "kinds/quantile_clipped.py"},
     "ClippedUpdate": {"kinds/quantile_clipped.py", "rounds/silos.py"},
     "Sharded": {"learning/alike.py"},
     "StableSteps": {"kinds/untuned_steps.py", "plan/untuned.py"},
     "TangentSteps": {"learning/alike.py"},
-    "NoisySteps": {
-        "learning/alike.py",
-        "plan/plan.py",
-        "plan/silos.py",
-        "rounds/contribution.py",
-        "audit/neighbours.py",
-        "audit/training.py",
-    },
+    "NoisySteps": {"learning/alike.py", "audit/neighbours.py", "audit/training.py"},
 }
 
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_a_kind_is_named_where_it_must_be_and_nowhere_else(kind: str) -> None:
     module = re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower()
-    own = {f"kinds/{module}.py", f"learning/{module}.py", "kinds/__init__.py"}
-    match = {"learning/arithmetic.py"} - ({"learning/arithmetic.py"} if kind == "NoisySteps" else set())
+    own = {f"kinds/{module}.py", f"learning/{module}.py", "kinds/__init__.py", "learning/arithmetic.py"}
     found = {
         path.relative_to(SOURCES).as_posix()
         for path in SOURCES.rglob("*.py")
         if re.search(rf"import[^#]*\b{kind}(Config)?\b|class {kind}\b", path.read_text(encoding="utf-8"))
     }
-    assert found == own | match | OTHERS[kind]
+    assert found == own | OTHERS[kind]
