@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import multiprocessing
 import subprocess
 import sys
 import time
@@ -38,9 +39,10 @@ def test_a_client_app_is_forked_with_flowers_own_arguments_and_nothing_else_is(
 ) -> None:
     made: list[Any] = []
     monkeypatch.setattr(subprocess_executor, "subprocess", SimpleNamespace(Popen=resident._start_app))
-    monkeypatch.setattr("subprocess.Popen", lambda command, **_: made.append((False, command)))
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **_: made.append((False, command)))
     monkeypatch.setattr(
-        "multiprocessing.Process",
+        multiprocessing,
+        "Process",
         lambda target, args: SimpleNamespace(
             start=lambda: made.append((target is resident._client_app, *args))
         ),
