@@ -179,14 +179,14 @@ def test_a_tree_over_false_keys_is_refused(make_sparse: Callable[..., World], li
     """The root fits here, since the server builds it over what it shows."""
     world = make_sparse(epoch=2)
     offers = offers_of(world)
+    stale = offers_of(make_sparse(epoch=1))
     # All neighbours at once: another entry is another root, and so another circle.
-    false = {
+    false: Callable[[Advertise], Advertise] = {
         "a key of the server": lambda offer: replace(offer, channel_key=bytes(range(32))),
         "keys of an earlier epoch": lambda offer: stale[offer.sender],
         "a copied key": lambda offer: signed(world, replace(offer, mask_keys=offers[0].mask_keys)),
         "twice": lambda offer: signed(world, replace(offer, mask_keys=(offer.channel_key,))),
     }[lie]
-    stale = offers_of(make_sparse(epoch=1))
     told = shown_to(world, 0, {0: offers[0]} | {i: false(offers[i]) for i in range(1, CLIENTS)})
     code = "duplicate-key" if lie in {"a copied key", "twice"} else "bad-signature"
     assert refused(world, told) == code

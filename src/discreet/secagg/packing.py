@@ -30,7 +30,7 @@ def pack(words: RingVector, bits: int) -> bytes | memoryview:
         '01083000'
     """
     if bits == 8 * words.itemsize:
-        return memoryview(words.view(np.uint8))
+        return words.view(np.uint8).data
     pieces = [_pack_piece(words[start : start + _PIECE], bits) for start in range(0, len(words), _PIECE)]
     return b"".join(pieces)[: packed_size(len(words), bits)]
 
