@@ -178,9 +178,10 @@ def test_keys_of_strangers_to_the_circle_are_refused(make_sparse: Callable[..., 
 def test_a_tree_over_false_keys_is_refused(make_sparse: Callable[..., World], lie: str) -> None:
     """The root fits here, since the server builds it over what it shows."""
     world = make_sparse(epoch=2)
-    offers, stale = offers_of(world), offers_of(make_sparse(epoch=1))
+    offers = offers_of(world)
+    stale = offers_of(make_sparse(epoch=1))
     # All neighbours at once: another entry is another root, and so another circle.
-    false: Callable[[Any], Any] = {
+    false: Callable[[Advertise], Advertise] = {
         "a key of the server": lambda offer: replace(offer, channel_key=bytes(range(32))),
         "keys of an earlier epoch": lambda offer: stale[offer.sender],
         "a copied key": lambda offer: signed(world, replace(offer, mask_keys=offers[0].mask_keys)),
