@@ -21,6 +21,19 @@ def images(source: Path, folder: Path, every: int, train: int | None = None) -> 
     return path
 
 
+def scattered_images(source: Path, folder: Path, every: int) -> Path:
+    """Writes the normalised scattering features of `images`, a map that looks at no other image."""
+    from discreet.models.transforms import features_by  # torch, which listing the reproductions does without
+
+    with np.load(images(source, folder, every), allow_pickle=False) as arrays:
+        parts = {name: arrays[name] for name in ("x_train", "y_train", "x_test", "y_test")}
+    for name in ("x_train", "x_test"):
+        parts[name] = features_by(parts[name].astype(np.float32) / 255.0, "scattering", 1.0)
+    path = folder / f"scattering-{source.name}"
+    np.savez(path, **parts)
+    return path
+
+
 def cifar_features(source: Path, folder: Path, every: int) -> Path:
     """Writes quantised features as numbers, less each record's mean; every ``every``-th of both parts."""
     with np.load(source, allow_pickle=False) as arrays:
