@@ -99,7 +99,7 @@ def _convolution_rows(
         some = slice(first, first + at_once)
         together = torch.stack([one[some] for one in spread], dim=2)
         written = written_out(seen[some], together.flatten(2), window, positions)
-        rows[some] = written.unflatten(2, (logits, outputs)).transpose(1, 2)
+        rows[some] = written.view(*written.shape[:2], logits, outputs).transpose(1, 2)
         bias[some] = together.sum(dim=1)
     weight = ReorderedRows(WrittenOut(rows.flatten(2)), *kernel_first(layer, window))
     return {"weight": weight, "bias": WrittenOut(bias)}

@@ -24,7 +24,7 @@ def multiply(left: torch.Tensor, right: torch.Tensor, *, out: torch.Tensor) -> N
 
 def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """Returns what `multiply` writes; stacks of one matrix are as long as need be."""
-    stacks = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    stacks = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     out = left.new_empty(*stacks, left.shape[-2], right.shape[-1])
     multiply(left, right, out=out)
     return out
