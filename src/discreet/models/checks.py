@@ -48,7 +48,7 @@ def check_model(model: nn.Module, *, mixes_records: bool = False) -> None:
             raise ConfigurationError(
                 f"Parameters must be real floating point; got {param.dtype} in {name!r}."
             )
-        if not bool(torch.isfinite(torch.stack(torch.aminmax(param.detach()))).all()):
+        if not bool(torch.isfinite(param).all()):
             raise ConfigurationError(
                 f"Parameters must be finite; got NaN or infinity in {name!r}. Fix its initialisation."
             )
