@@ -119,15 +119,19 @@ def test_noise_takes_the_place_of_records_that_cannot_be_projected(
 ) -> None:
     """In the release and in the rounds, whose records are of another shape."""
 
+    shapes = set[tuple[int, ...]]()
+
     def failing(*stated: Any, records: Any, **others: Any) -> Any:
         if len(records):
             raise MemoryError
+        shapes.add(records.features.shape[1:])
         return contribute(*stated, records=records, **others)
 
     monkeypatch.setattr("discreet.silo.training.contribute", failing)
     consortium = make_consortium(projected)
     serve_training(DirectWire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
     assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
+    assert shapes == {(DIMENSION,), (4,)}
 
 
 def test_directions_that_are_not_orthonormal_are_refused(make_consortium: Make, projected: Config) -> None:
