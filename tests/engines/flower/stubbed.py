@@ -115,7 +115,8 @@ def stubbed() -> Iterator[None]:
         patch.setattr(Plan, "digest", digest)
         patch.setattr(Plan, "document", written)
         patch.setattr(Plan, "file", written)
-        patch.setattr(Plan, "against", lambda plan, *_, **__: plan.guarantees[0])
+        for module in ("discreet.plan.plan", "discreet.silo.policy.budget"):
+            patch.setattr(f"{module}.against", lambda plan, *_, **__: plan.guarantees[0])
         patch.setattr(silos, "read_plan", reading)
         patch.setattr(silos, "review", approve)
         patch.setattr(service, "public_model", lambda plan: model(written(plan)))
