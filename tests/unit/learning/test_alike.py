@@ -26,7 +26,7 @@ from discreet.kinds import (
 )
 from discreet.kinds.float_error import ROWS_ALIKE
 from discreet.learning.alike import require_rows_alike
-from discreet.models import LinearHead, build_model, flatten
+from discreet.models import JointLabels, LinearHead, build_model, flatten
 
 SINGLE = SingleStep(1.0, expected=ExpectedBatch(60.0))
 TANGENT = TangentSteps(Softmax(3), 1.0, 0.01, steps=1, record_capacity=60)
@@ -84,8 +84,14 @@ def test_bundled_networks_pass() -> None:
 )
 @pytest.mark.parametrize("kind", [SINGLE, NOISY, TANGENT], ids=lambda kind: type(kind).__name__)
 def test_rows_that_are_not_alike_are_refused(kind: Any, layer: nn.Module) -> None:
-    with pytest.raises(PrivacyRefusal, match="must not depend on its place"):
+    with pytest.raises(PrivacyRefusal, match=r"must not depend on its place.* do\. Unset"):
         require_rows_alike([kind], nn.Sequential(layer, *network()), (13,))
+
+
+@pytest.mark.parametrize("labels", range(2, 9))
+def test_a_network_of_several_labels_passes(labels: int) -> None:
+    model = nn.Sequential(nn.Linear(13, 9), nn.Tanh(), nn.Linear(9, labels))
+    require_rows_alike([SINGLE], JointLabels(model, labels), (13,))
 
 
 def test_a_linear_head_whose_rows_are_not_alike_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
