@@ -79,6 +79,11 @@ def test_bundled_networks_pass() -> None:
         require_rows_alike([SINGLE, TANGENT], build_model(name, shape, 3, seed=0), shape)
 
 
+def test_groups_of_channels_pass() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 9, (2, 3), groups=3), nn.ReLU(), nn.Flatten(), nn.Linear(162, 3))
+    require_rows_alike([SINGLE, TANGENT], model, (3, 7, 5))
+
+
 @pytest.mark.parametrize(
     "layer", [UnlikeInPlaces(), UnlikeInCompany()], ids=lambda layer: type(layer).__name__
 )
