@@ -22,6 +22,7 @@ from discreet.plan import Plan, composable_cost, parse_plan
 from discreet.plan.counted import parts
 from discreet.plan.follows import require_follows
 from discreet.plan.guaranteed import against
+from discreet.plan.held_out import evaluation_text
 from discreet.plan.order import Order
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Intent
@@ -60,6 +61,22 @@ def killed_at(release: int) -> Any:
 def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Run:
     plan = planned({"every": 2, "epsilon": 8.0, "by": "sex"})
     return train(plan, hospitals(), out=tmp_path_factory.mktemp("evaluated") / "run", seed=1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "called"),
+    [
+        ({}, ""),
+        ({"bins": 4}, ""),
+        ({"bins": [0.2, 0.5]}, ""),
+        ({"bins": 3}, "; the second class is called from 0.666667 on, for 'bins' have no edge at one half"),
+        ({"bins": [0.1]}, "; the second class is called from 1 on, for 'bins' have no edge at one half"),
+        ({"bins": 3, "threshold": 1 / 3}, ""),
+    ],
+)
+def test_a_threshold_that_follows_from_the_bins_is_said(settings: dict[str, Any], called: str) -> None:
+    plan = planned({"every": 6, "epsilon": 8.0, **settings})
+    assert evaluation_text(plan) == f"after every 6 rounds, and after the last{called}"
 
 
 @pytest.mark.parametrize(("rounds", "every"), [(6, 2), (5, 2), (1, 1), (7, 7), (9, 1), (10, 4)])
