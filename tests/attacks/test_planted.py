@@ -25,7 +25,7 @@ from discreet.silo import requests, silo, training
 from discreet.silo.anchor import Anchor
 from discreet.silo.policy import Account, SignedAllowList
 from discreet.silo.records import load_records
-from discreet.silo.silo import Silo
+from discreet.silo.silo import Admitted, Silo
 from discreet.silo.state import SiloState
 from discreet.silo.training import SiloTraining
 from discreet.verify import manifest, models
@@ -114,9 +114,8 @@ def words_as_they_are(module: Any) -> Plant:
 
 
 def any_list(patch: pytest.MonkeyPatch) -> None:
-    def accept(self: Any, document: bytes) -> Any:
-        key = bytes.fromhex(self.policy.consortium.public_key)
-        return SignedAllowList.parse(document).verified(key)
+    def accept(self: Any, signed: Any) -> Any:
+        return signed.verified(bytes.fromhex(self.policy.consortium.public_key))
 
     patch.setattr(SiloState, "accept_allow_list", accept)
 
@@ -135,7 +134,8 @@ def proposals_are_listed_unasked(patch: pytest.MonkeyPatch) -> None:
     honest = Silo._join
 
     def list_first(self: Any, proposal: Any) -> Any:
-        self._admitted = parse_plan(proposal.plan), SignedAllowList.parse(proposal.allow_list).serial
+        serial = SignedAllowList.parse(proposal.allow_list).serial
+        self._admitted = Admitted(parse_plan(proposal.plan).digest(), serial)
         return honest(self, proposal)
 
     patch.setattr(Silo, "_join", list_first)

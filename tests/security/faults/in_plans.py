@@ -36,8 +36,8 @@ IN_PLANS = (
     Mutant(
         "the owner's colluders do not reach the charge",
         POLICY + "review.py",
-        "charge = Charge.under(plan, policy)",
-        "charge = Charge(plan, plan.thresholds.max_colluding)",
+        "return Charge.under(plan, policy)",
+        "return Charge(plan, plan.thresholds.max_colluding)",
         (REVIEW,),
     ),
     Mutant(
@@ -85,21 +85,21 @@ IN_PLANS = (
     Mutant(
         "a factory is imported before its plan is worked out",
         POLICY + "review.py",
-        "        _check_plan_follows(plan)\n        charge",
-        "        _public_model(plan)\n        _check_plan_follows(plan)\n        charge",
+        "    plan = _with_own_files(proposed, policy)\n",
+        "    plan = _with_own_files(proposed, policy)\n    _public_model(plan)\n",
         (REVIEW,),
     ),
     Mutant(
         "a factory is imported before a person approved",
         POLICY + "review.py",
-        "    digest = plan.digest()\n    if policy",
-        "    _public_model(plan)\n    digest = plan.digest()\n    if policy",
+        "    digest = charge.plan.digest()\n    if policy",
+        "    _public_model(charge.plan)\n    digest = charge.plan.digest()\n    if policy",
         (REVIEW,),
     ),
     Mutant(
         "unproven assumptions need no leave",
         POLICY + "review.py",
-        "cost.status is Status.CONDITIONAL and not policy.require.accept_conditional",
+        "status is Status.CONDITIONAL and not policy.require.accept_conditional",
         "False",
         (REVIEW,),
     ),

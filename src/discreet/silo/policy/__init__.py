@@ -6,7 +6,15 @@ from discreet.silo.policy.budget import Account, Charge
 from discreet.silo.policy.document import Policy, load_policy
 from discreet.silo.policy.ledger import SiloLedger
 from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
-from discreet.silo.policy.review import Approval, objections, read_plan, read_plan_file, review
+from discreet.silo.policy.review import (
+    Approval,
+    approve,
+    objections,
+    priced,
+    read_plan,
+    read_plan_file,
+    review,
+)
 
 __all__ = [
     "Account",
@@ -18,10 +26,12 @@ __all__ = [
     "RefusalCode",
     "SignedAllowList",
     "SiloLedger",
+    "approve",
     "generate_key",
     "load_key",
     "load_policy",
     "objections",
+    "priced",
     "read_plan",
     "read_plan_file",
     "review",

@@ -10,7 +10,14 @@ from typing import Self
 from discreet.accounting.odometer import AdaptiveFilter, Cost
 from discreet.errors import BudgetExhausted, UnsupportedAnalysisError
 from discreet.plan import Plan
-from discreet.plan.counted import by_contribution, composition, of_stage, one_after_the_other, parts
+from discreet.plan.counted import (
+    by_contribution,
+    composition,
+    contributions_of,
+    of_stage,
+    one_after_the_other,
+    parts,
+)
 from discreet.plan.guaranteed import against
 from discreet.plan.seen import adversary_event
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
@@ -72,6 +79,16 @@ class Charge:
     def adversary(self) -> AggregationServer | ServerWithColluders:
         """Against whom it is charged."""
         return ServerWithColluders(self.max_colluding) if self.max_colluding else AggregationServer()
+
+    @property
+    def releases(self) -> int:
+        """How many planned releases ask this silo."""
+        return contributions_of(self.plan, self.silo or "")
+
+    @property
+    def whole(self) -> Guarantee:
+        """The guarantee for this silo's units over all that is planned."""
+        return self.cost(self.releases)
 
     def cost(self, releases: int) -> Guarantee:
         """Returns the guarantee for this silo's units after ``releases`` releases that it contributed to."""
