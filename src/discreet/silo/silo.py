@@ -35,7 +35,7 @@ from discreet.silo.policy import (
     RefusalCode,
     SignedAllowList,
     SiloLedger,
-    approve,
+    afforded,
     load_key,
     load_policy,
     priced,
@@ -296,7 +296,7 @@ class Silo:
         charge = priced(plan, self._policy, today)
         self._admitted = replace(admitted, charge=charge)
         try:
-            return approve(charge, self._policy, account, self._state.approved())
+            return afforded(charge, self._policy, account, self._state.approved())
         except PolicyRefusal as refusal:
             if refusal.code is not RefusalCode.APPROVAL:
                 raise

@@ -114,7 +114,7 @@ def stubbed() -> Iterator[None]:
         patch.setattr(Plan, "against", lambda plan, *_, **__: plan.guarantees[0])
         patch.setattr(silos, "read_plan", reading)
         patch.setattr(silos, "priced", lambda plan, policy, _: Charge.under(plan, policy))
-        patch.setattr(silos, "approve", approve)
+        patch.setattr(silos, "afforded", approve)
         patch.setattr(service, "public_model", lambda plan: model(written(plan)))
         patch.setattr(silos, "load_records", lambda _, plan, *__, **___: nothing(plan))
         patch.setattr(silos, "require_rows_alike_for", lambda *_: None)

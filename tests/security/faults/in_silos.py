@@ -50,12 +50,8 @@ IN_SILOS = (
     Mutant(
         "a proposal that nobody let in is written down",
         SILO + "silo.py",
-        """        self._admit(plan.digest())
-        self._admitted = plan, SignedAllowList.parse(proposal.allow_list).serial
-""",
-        """        self._admitted = plan, SignedAllowList.parse(proposal.allow_list).serial
-        self._admit(plan.digest())
-""",
+        "        self._admit(admitted.plan)\n        self._admitted = admitted\n",
+        "        self._admitted = admitted\n        self._admit(admitted.plan)\n",
         ("tests/engines/silo/test_proposals.py",),
     ),
     Mutant(

@@ -8,7 +8,7 @@ from discreet.silo.policy.ledger import SiloLedger
 from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 from discreet.silo.policy.review import (
     Approval,
-    approve,
+    afforded,
     objections,
     priced,
     read_plan,
@@ -26,7 +26,7 @@ __all__ = [
     "RefusalCode",
     "SignedAllowList",
     "SiloLedger",
-    "approve",
+    "afforded",
     "generate_key",
     "load_key",
     "load_policy",

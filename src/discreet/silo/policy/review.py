@@ -97,7 +97,7 @@ def review(proposed: Plan, policy: Policy, account: Account, *, today: date, app
     Raises:
         PolicyRefusal: with a reason that is safe to show to the server.
     """
-    return approve(priced(proposed, policy, today), policy, account, approved)
+    return afforded(priced(proposed, policy, today), policy, account, approved)
 
 
 def priced(proposed: Plan, policy: Policy, today: date) -> Charge:
@@ -111,7 +111,7 @@ def priced(proposed: Plan, policy: Policy, today: date) -> Charge:
     return _planned_again(proposed, policy)
 
 
-def approve(charge: Charge, policy: Policy, account: Account, approved: Set[str]) -> Approval:
+def afforded(charge: Charge, policy: Policy, account: Account, approved: Set[str]) -> Approval:
     """Takes part in a plan that `priced` let through, if the owner can afford it; builds its model last.
 
     Raises:
