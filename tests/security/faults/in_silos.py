@@ -186,8 +186,8 @@ IN_SILOS = (
     Mutant(
         "a refused proposal ends the training",
         SILO + "silo.py",
-        "        approval = self._review(plan)\n",
-        "        self._end_training()\n        approval = self._review(plan)\n",
+        "        approval = self._review(plan, admitted)\n",
+        "        self._end_training()\n        approval = self._review(plan, admitted)\n",
         (attack("proposal_that_ends_a_training"),),
     ),
     Mutant(

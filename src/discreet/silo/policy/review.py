@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 
 from torch import nn
 
-from discreet.config.data import features_named, source_text
+from discreet.config.data import features_named
 from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
 from discreet.plan import Plan, load_plan, parse_plan, wire_terms
@@ -216,10 +216,9 @@ def carried_out_mode(plan: Plan) -> str:
 
 def _not_of_files(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
     """Checks what the plan would have this silo load."""
-    data, source = plan.data, source_text(plan.data.source)
-    if policy.data.source == "plan" and source not in BUNDLED:
-        yield _not_allowed("data.source", "one of " + ", ".join(BUNDLED), source)
-    kind, colon, name = (data.transform or "").partition(":")
+    if policy.data.source == "plan" and plan.data.source_text not in BUNDLED:
+        yield _not_allowed("data.source", "one of " + ", ".join(BUNDLED), plan.data.source_text)
+    kind, colon, name = (plan.data.transform or "").partition(":")
     own = policy.data.residual
     if colon and (own is None or PurePath(name).name != own.name):
         yield _not_allowed("data.transform", f"{kind}:{own.name}" if own else f"no {kind} network", kind)
