@@ -203,7 +203,7 @@ def models_at_once(patch: pytest.MonkeyPatch) -> None:
         (on_silos.existence_of_a_value, records_decide),
         (on_silos.conjunction_by_overflow, overflow_is_answered),
         (on_silos.label_outside_the_policy, unchecked("_of_label")),
-        (on_silos.colluders_beyond_the_shares, unchecked("_check_colluders")),
+        (on_silos.colluders_beyond_the_shares, unchecked("_of_colluders")),
         (on_silos.sparse_graph_called_malicious, as_the_config_says),
         (on_silos.attempts_beyond_the_budget, rounds_are_free),
         (on_silos.forged_log_lines, words_as_they_are(silo)),

@@ -21,14 +21,8 @@ def made_model(
 ) -> tuple[nn.Module, ModelFacts]:
     """Builds the public model that a config names, with its initial weights; imports what it names.
 
-    Where questions are asked, it is what holds their sums.
-
-    Args:
-        config: what names it.
-        feature_shape: of a record as it is read.
-        num_classes: of its label.
-        stated: how many weights a plan says that there are; a bundled model of another number is not made,
-            since a plan of a few bytes may name one of any size.
+    Where questions are asked, it is what holds their sums. A bundled model that has not as many weights as a
+    plan has ``stated`` is never made: a plan of a few bytes may name one of any size.
 
     Raises:
         ConfigurationError: if it cannot be built here.

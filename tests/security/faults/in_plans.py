@@ -29,8 +29,8 @@ IN_PLANS = (
     Mutant(
         "the owner's colluders do not reach the shares",
         POLICY + "review.py",
-        "(_check_honest, _check_colluders)",
-        "(_check_honest,)",
+        "    yield from _of_colluders(charge)\n",
+        "",
         (attack("colluders_beyond_the_shares"), REVIEW),
     ),
     Mutant(

@@ -145,7 +145,8 @@ def _not_afforded(
     charge: Charge, policy: Policy, account: Account, approved: Set[str]
 ) -> Iterator[PolicyRefusal]:
     """Weighs what a plan costs; to stop after the first reason is to compute none of the others."""
-    yield from _unsafe(charge)
+    yield from _of_honest_silos(charge)
+    yield from _of_colluders(charge)
     yield from account.refusals(policy.budget, charge, charge.releases)
     status = charge.whole.status
     if status is Status.CONDITIONAL and not policy.require.accept_conditional:
@@ -156,14 +157,6 @@ def _not_afforded(
             RefusalCode.APPROVAL,
             f"plan {digest[:16]} must be approved by a person at {policy.silo}, and is not.",
         )
-
-
-def _unsafe(charge: Charge) -> Iterator[PolicyRefusal]:
-    for check in (_check_honest, _check_colluders):
-        try:
-            check(charge)
-        except PolicyRefusal as refusal:
-            yield refusal
 
 
 def _broken_rules(plan: Plan, policy: Policy, today: date) -> Iterator[PolicyRefusal]:
@@ -304,9 +297,9 @@ def _planned_again(proposed: Plan, policy: Policy) -> Charge:
     return Charge.under(plan, policy)
 
 
-def _check_honest(charge: Charge) -> None:
+def _of_honest_silos(charge: Charge) -> Iterator[PolicyRefusal]:
     if not charge.honest_inputs >= 2:
-        raise PolicyRefusal(
+        yield PolicyRefusal(
             RefusalCode.NOT_ALLOWED,
             f"at least 2 honest silos must survive if {charge.max_colluding} collude, as this silo assumes; "
             f"the plan's min_survivors = {charge.plan.thresholds.min_survivors} leaves "
@@ -314,7 +307,7 @@ def _check_honest(charge: Charge) -> None:
         )
 
 
-def _check_colluders(charge: Charge) -> None:
+def _of_colluders(charge: Charge) -> Iterator[PolicyRefusal]:
     """Refuses shares, confirmations and graphs that the number of colluders assumed here could get around."""
     protocol, assumed = charge.plan.protocol, charge.max_colluding
     if not isinstance(protocol, Bonawitz | Bell):
@@ -322,12 +315,12 @@ def _check_colluders(charge: Charge) -> None:
     try:
         protocol.check_against(wire_terms(charge.plan, session=bytes(DIGEST_BYTES)), assumed)
     except ConfigurationError as error:
-        raise PolicyRefusal(
+        yield PolicyRefusal(
             RefusalCode.NOT_ALLOWED,
             f"the plan's secure aggregation must withstand {assumed} colluding silos, as this silo assumes; "
             f"it is made for {charge.plan.thresholds.max_colluding}: {error} "
             f"Set 'aggregation.max_colluding' to at least {assumed}.",
-        ) from None
+        )
 
 
 def _not_allowed(what: str, allowed: str, got: str) -> PolicyRefusal:
