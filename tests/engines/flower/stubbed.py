@@ -20,10 +20,11 @@ from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
 from discreet.engines.flower.wire import NodeId
 from discreet.kinds import BufferedConfig
 from discreet.plan import Plan, parse_plan
+from discreet.plan import plan as planned
 from discreet.plan.public_model import public_model
 from discreet.randomness import SeededRandom
 from discreet.silo import silo as silos
-from discreet.silo.policy import Charge
+from discreet.silo.policy import Charge, budget
 from discreet.silo.policy.review import Approval
 from discreet.silo.records import nothing
 from discreet.silo.silo import open_silo
@@ -111,7 +112,8 @@ def stubbed() -> Iterator[None]:
         patch.setattr(Plan, "digest", digest)
         patch.setattr(Plan, "document", written)
         patch.setattr(Plan, "file", written)
-        patch.setattr(Plan, "against", lambda plan, *_, **__: plan.guarantees[0])
+        for module in (budget, planned):
+            patch.setattr(module, "against", lambda plan, *_, **__: plan.guarantees[0])
         patch.setattr(silos, "read_plan", reading)
         patch.setattr(silos, "priced", lambda plan, policy, _: Charge.under(plan, policy))
         patch.setattr(silos, "afforded", approve)
