@@ -326,6 +326,13 @@ class DataConfig(Section):
         return (self.label,) if isinstance(self.label, str) else self.label
 
     @property
+    def source_text(self) -> str:
+        """The source as a reader sees it."""
+        if isinstance(self.source, str):
+            return self.source
+        return ", ".join(f"{silo} = {one}" for silo, one in self.source.items())
+
+    @property
     def several(self) -> int:
         """How many labels a record has, if there are several; else 0."""
         return 0 if isinstance(self.label, str) else len(self.labels)
@@ -436,13 +443,6 @@ _NOT_OF_ARRAYS = (
 def features_named(data: DataConfig) -> tuple[str, ...]:
     """Returns the columns of a table that become features, by whatever rule."""
     return (*(data.ranges or {}), *(data.dates or {}), *(data.categories or {}))
-
-
-def source_text(source: str | Mapping[str, str]) -> str:
-    """Returns a source as a reader sees it."""
-    if isinstance(source, str):
-        return source
-    return ", ".join(f"{silo} = {one}" for silo, one in source.items())
 
 
 def without_folder(source: str | dict[str, str]) -> str | dict[str, str]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from discreet.plan import Plan
-from discreet.plan.counted import contributions_of
 from discreet.plan.follows import require_follows
 from discreet.privacy.ledger import Aborted, Entry, Intent, Opened, Resumed, Spending, charged_in, spending
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal
@@ -168,7 +167,7 @@ def odometer(policy: Policy, entries: tuple[Entry, ...], today: date) -> Odomete
         lifetime=_level(account, limits),
         year_limits=year,
         year=None if year is None else _level(account.this_year, year),
-        trainings=tuple(_trainings(account, entries, policy.silo)),
+        trainings=tuple(_trainings(account, entries)),
         moments=_moments(account, entries, limits),
         unfixed=account.unfixed(),
         years=() if year is None else _years(policy, entries, today, year),
@@ -186,8 +185,7 @@ def proposed(policy: Policy, entries: tuple[Entry, ...], today: date, plan: Plan
     require_follows(plan)
     account = _account(policy, entries, today)
     charge = Charge.under(plan, policy)
-    planned = contributions_of(plan, policy.silo)
-    cost, limits, refusal = charge.cost(planned), policy.budget.lifetime, ""
+    planned, cost, limits, refusal = charge.releases, charge.whole, policy.budget.lifetime, ""
     # One that was carried out before is charged once more; one that was interrupted goes on.
     _, before = account.charged.get(plan.digest(), (charge, 0))
     releases = planned if before < planned else before + planned
@@ -228,7 +226,7 @@ def _level(account: Account, limits: Limits) -> Level:
     return Level(epsilon, delta, account.share(limits))
 
 
-def _trainings(account: Account, entries: tuple[Entry, ...], silo: str) -> list[TrainingSpent]:
+def _trainings(account: Account, entries: tuple[Entry, ...]) -> list[TrainingSpent]:
     found = []
     for digest, own in by_training(entries).items():
         (charge, counted), spent = account.charged[digest], spending(own)
@@ -241,7 +239,7 @@ def _trainings(account: Account, entries: tuple[Entry, ...], silo: str) -> list[
                 unit=charge.plan.unit.value,
                 releases=spent.charged,
                 lost=len(spent.lost),
-                planned=contributions_of(charge.plan, silo),
+                planned=charge.releases,
                 epsilon=0.0 if cost is None else cost.epsilon,
                 delta=0.0 if cost is None else cost.delta,
                 first_day=days[0] if days else None,

@@ -10,7 +10,14 @@ from typing import Self
 from discreet.accounting.odometer import AdaptiveFilter, Cost
 from discreet.errors import BudgetExhausted, UnsupportedAnalysisError
 from discreet.plan import Plan
-from discreet.plan.counted import by_contribution, composition, of_stage, one_after_the_other, parts
+from discreet.plan.counted import (
+    by_contribution,
+    composition,
+    contributions_of,
+    of_stage,
+    one_after_the_other,
+    parts,
+)
 from discreet.plan.guaranteed import against
 from discreet.plan.seen import adversary_event
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
@@ -73,6 +80,16 @@ class Charge:
         """Against whom it is charged."""
         return ServerWithColluders(self.max_colluding) if self.max_colluding else AggregationServer()
 
+    @property
+    def releases(self) -> int:
+        """How many planned releases ask this silo."""
+        return contributions_of(self.plan, self.silo or "")
+
+    @property
+    def whole(self) -> Guarantee:
+        """The guarantee for this silo's units over all that is planned."""
+        return self.cost(self.releases)
+
     def cost(self, releases: int) -> Guarantee:
         """Returns the guarantee for this silo's units after ``releases`` releases that it contributed to."""
         if releases not in self._known:
@@ -97,12 +114,10 @@ class Charge:
             self._shares[empty] = tuple(
                 tuple(self._share(empty, one) for one, _ in sorts) for sorts in self._sorts(0)
             )
-        taken = []
-        for shares, sorts in zip(self._shares[empty], self._sorts(releases), strict=True):
-            cost = Cost()
-            for share, (_, count) in zip(shares, sorts, strict=True):
-                cost = cost.plus(share, float(count))
-            taken.append(cost)
+        taken = [
+            Cost.total((share, float(count)) for share, (_, count) in zip(shares, sorts, strict=True))
+            for shares, sorts in zip(self._shares[empty], self._sorts(releases), strict=True)
+        ]
         return Cost(
             max(one.divergence for one in taken),
             max(one.log_ratio for one in taken),
@@ -131,7 +146,7 @@ class Charge:
             silo=self.silo,
         )
         try:
-            return Cost().plus(empty.cost(event), 1.0 / alike.rounds)
+            return Cost.total([(empty.cost(event), 1.0 / alike.rounds)])
         except UnsupportedAnalysisError as error:
             raise PolicyRefusal(RefusalCode.NOT_ALLOWED, str(error)) from None
 
@@ -235,9 +250,10 @@ class Account:
         """Yields a refusal for each rule of the budget that so many releases of a training would break."""
         cost = charge.cost(releases)
         yield from _beyond(
-            "max_epsilon_per_training", cost.epsilon, budget.max_epsilon_per_training, releases
+            ("max_epsilon_per_training", cost.epsilon, budget.max_epsilon_per_training),
+            ("max_delta_per_training", cost.delta, budget.max_delta_per_training),
+            releases=releases,
         )
-        yield from _beyond("max_delta_per_training", cost.delta, budget.max_delta_per_training, releases)
         yield from self._another_unit(charge)
         if unfixed := self.unfixed():
             yield PolicyRefusal(RefusalCode.BUDGET, unfixed)
@@ -259,11 +275,9 @@ class Account:
             return None
 
     def _of_filter(self, empty: AdaptiveFilter) -> Cost:
-        spent = Cost()
-        for charge, count in self.charged.values():
-            if count:
-                spent = spent.plus(charge.of_filter(empty, count))
-        return spent
+        return Cost.total(
+            (charge.of_filter(empty, count), 1.0) for charge, count in self.charged.values() if count
+        )
 
     def _another_unit(self, charge: Charge) -> Iterator[PolicyRefusal]:
         """A guarantee about records says nothing of persons, so that their costs cannot be added."""
@@ -298,8 +312,8 @@ def _no_room(
     """Yields a refusal for each of the limits, named by ``keys``, that would be exceeded."""
     empty = filter_of(limits)
     if empty is None:
-        for key, value, limit in zip(keys, account.total(limits), limits.pair, strict=True):
-            yield from _beyond(key, value, limit, releases)
+        used = zip(keys, account.total(limits), limits.pair, strict=True)
+        yield from _beyond(*used, releases=releases)
         return
     try:
         empty.after(account._of_filter(empty))
@@ -315,11 +329,13 @@ def _no_room(
         yield refusal
 
 
-def _beyond(key: str, value: float, limit: float, releases: int) -> Iterator[PolicyRefusal]:
-    if not value <= limit:
-        cost = epsilon_text(value) if "epsilon" in key else delta_text(value)
-        yield PolicyRefusal(
-            RefusalCode.BUDGET,
-            f"{releases} releases must stay within this silo's 'budget.{key}' = {limit}; they come to "
-            f"{cost}. Ask for fewer rounds or more noise; only the data owner can raise the limit.",
-        )
+def _beyond(*used: tuple[str, float, float], releases: int) -> Iterator[PolicyRefusal]:
+    """Yields a refusal for each key of the policy whose value is above its limit."""
+    for key, value, limit in used:
+        if not value <= limit:
+            cost = epsilon_text(value) if "epsilon" in key else delta_text(value)
+            yield PolicyRefusal(
+                RefusalCode.BUDGET,
+                f"{releases} releases must stay within this silo's 'budget.{key}' = {limit}; they come to "
+                f"{cost}. Ask for fewer rounds or more noise; only the data owner can raise the limit.",
+            )
