@@ -74,7 +74,8 @@ def proposals(wire: DirectWire) -> Counter[int]:
 def test_a_reply_that_is_longer_than_any_of_a_silo_is_not_read(
     consortium: SmallConsortium, direct_wire: type[DirectWire]
 ) -> None:
-    nodes = {**consortium.silos, STRANGER: Stranger(lambda _: Replied(bytes((1 << 26) + (1 << 16))))}
+    stranger: Any = Stranger(lambda _: Replied(bytes((1 << 26) + (1 << 16))))
+    nodes = {**consortium.silos, STRANGER: stranger}
     said: list[str] = []
     engine(consortium, direct_wire(nodes), said.append)
     assert [line for line in said if "joined" not in line] == [
