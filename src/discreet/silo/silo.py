@@ -260,7 +260,7 @@ class Silo:
         self._training = SiloTraining(
             approval,
             records,
-            OpenSession(agreement, proposal.epoch, session),
+            OpenSession(agreement, session),
             book=Book(self._state, self._ledger, self._surroundings.today),
             early=self._early,
             randomness=self._randomness(),
