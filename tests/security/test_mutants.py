@@ -8,7 +8,7 @@ import pytest
 
 from tests.security.faults import MUTANTS
 from tests.security.faults.mutant import Mutant
-from tests.security.mutants import ROOT, faulty
+from tests.security.mutants import ROOT, faulty, missed_in
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
@@ -20,3 +20,16 @@ def test_a_fault_can_be_planted_and_has_tests_to_see_it(mutant: Mutant) -> None:
 
 def test_no_two_faults_have_one_name() -> None:
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
+
+
+@pytest.mark.parametrize(("answer", "sound"), [(42, True), (43, False)])
+def test_tests_that_are_red_without_a_fault_see_none(tmp_path: Path, answer: int, sound: bool) -> None:
+    (tmp_path / "code.txt").write_text("answer = 42\n")
+    said = f"open('code.txt').read() == 'answer = {answer}\\n'"
+    (tmp_path / "test_it.py").write_text(f"def test_it():\n    assert {said}\n")
+    mutant = Mutant("another answer", "code.txt", "42", "41", ("test_it.py",))
+    if sound:
+        assert missed_in(tmp_path, [mutant]) == 0
+    else:
+        with pytest.raises(SystemExit, match=r"test_it\.py must pass without a fault: FAILED test_it"):
+            missed_in(tmp_path, [mutant])
