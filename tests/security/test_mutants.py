@@ -22,14 +22,9 @@ def test_no_two_faults_have_one_name() -> None:
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
 
 
-@pytest.mark.parametrize(("answer", "sound"), [(42, True), (43, False)])
-def test_tests_that_are_red_without_a_fault_see_none(tmp_path: Path, answer: int, sound: bool) -> None:
+def test_tests_that_are_red_without_a_fault_see_none(tmp_path: Path) -> None:
     (tmp_path / "code.txt").write_text("answer = 42\n")
-    said = f"open('code.txt').read() == 'answer = {answer}\\n'"
-    (tmp_path / "test_it.py").write_text(f"def test_it():\n    assert {said}\n")
+    (tmp_path / "test_it.py").write_text("def test_it():\n    assert False\n")
     mutant = Mutant("another answer", "code.txt", "42", "41", ("test_it.py",))
-    if sound:
-        assert missed_in(tmp_path, [mutant]) == 0
-    else:
-        with pytest.raises(SystemExit, match=r"test_it\.py must pass without a fault: FAILED test_it"):
-            missed_in(tmp_path, [mutant])
+    with pytest.raises(SystemExit, match=r"test_it\.py must pass without a fault: FAILED test_it"):
+        missed_in(tmp_path, [mutant])

@@ -19,7 +19,9 @@ from discreet.verify.finding import Basis
 INVENTED = {"accuracy_of_the_blind_test_set": 1.0}
 
 
-def forge(run: Path, *, left_out: int = 0, line: Mapping[str, Any] = {}, **metrics: float) -> None:
+def forge(
+    run: Path, *, left_out: int = 0, line: Mapping[str, Any] = {}, metrics: Mapping[str, float] = {}
+) -> None:
     """Leaves lines of the metrics out, as if processes had died; alters the last, and result; seals anew.
 
     Args:
@@ -44,7 +46,7 @@ def forge(run: Path, *, left_out: int = 0, line: Mapping[str, Any] = {}, **metri
     for one in lines:
         directory.append_metrics(one)
     result = json.loads(directory.file("result.json").read_text())
-    result["metrics"] = metrics or result["metrics"]
+    result["metrics"] = dict(metrics or result["metrics"])
     directory.file("result.json").write_text(json.dumps(result, indent=1))
     write_report(run)
     seal(run)
@@ -63,13 +65,13 @@ def test_without_the_line_of_the_released_model_its_metrics_are_not_checked(run_
     honest = measured(run_directory)
     forge(run_directory, left_out=1)
     assert found(run_directory, records=Path())["held-out records"].basis is Basis.RECOMPUTED
-    forge(run_directory, **{**honest, "auc": 0.999, **INVENTED})
+    forge(run_directory, metrics={**honest, "auc": 0.999, **INVENTED})
     said = found(run_directory)["result.json"]
     assert said.basis is Basis.SEALED
     assert "its metrics are not checked" in said.detail
     with pytest.raises(VerificationFailure, match=r"result\.json, metrics: 'accuracy_of_the_blind"):
         list(verify(run_directory, records=Path()))
-    forge(run_directory, **{**honest, "accuracy": 0.99})
+    forge(run_directory, metrics={**honest, "accuracy": 0.99})
     with pytest.raises(VerificationFailure, match=r"accuracy in result\.json"):
         list(verify(run_directory))
 
@@ -84,7 +86,7 @@ def test_no_line_at_all_is_not_recomputed(run_directory: Path) -> None:
 def test_a_result_has_the_measurements_of_the_line_and_no_others(run_directory: Path) -> None:
     honest = measured(run_directory)
     for metrics in ({"release": 8.0}, {**honest, **INVENTED}, {"loss": honest["loss"]}):
-        forge(run_directory, **metrics)
+        forge(run_directory, metrics=metrics)
         with pytest.raises(VerificationFailure, match=r"result\.json: 'metrics\."):
             list(verify(run_directory))
 
@@ -95,7 +97,7 @@ def test_what_is_measured_again_has_the_same_names(
 ) -> None:
     changed = {**measured(run_directory), **invented}
     line = {name: value for name, value in changed.items() if value is not None}
-    forge(run_directory, line=line, **line)
+    forge(run_directory, line=line, metrics=line)
     assert found(run_directory)["result.json"].basis is Basis.RECOMPUTED
     with pytest.raises(VerificationFailure, match=rf"last release: '{next(iter(sorted(invented)))}'"):
         list(verify(run_directory, records=Path()))
