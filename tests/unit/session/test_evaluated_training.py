@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -308,8 +309,23 @@ def test_a_run_that_keeps_its_best_model_goes_on_with_it(kept: Run, tmp_path: Pa
     assert again.verify()
 
 
-@pytest.mark.parametrize("other", ["last", "none"])
-def test_another_model_is_not_passed_off_as_the_best(kept: Run, tmp_path: Path, other: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda arrays: arrays.update(kept=arrays["parameters"]), "must keep the model that release"),
+        (lambda arrays: arrays.pop("kept"), "must keep a second model"),
+        (lambda arrays: arrays.update(parameters=arrays["kept"]), "must hold the weights that release 8"),
+        (lambda arrays: arrays.update(certified=np.zeros(3)), "must hold the arrays of its training"),
+        (
+            lambda arrays: arrays.update({"server.rounds": np.zeros(2)}),
+            "must hold the arrays of its training",
+        ),
+    ],
+    ids=["last", "none", "parameters", "further", "longer"],
+)
+def test_another_model_is_not_passed_off_as_the_best(
+    kept: Run, tmp_path: Path, change: Callable[[Any], Any], said: str
+) -> None:
     """The state is made anew around another model, and every digest that names it."""
     import shutil
 
@@ -317,16 +333,15 @@ def test_another_model_is_not_passed_off_as_the_best(kept: Run, tmp_path: Path, 
 
     from discreet.privacy.ledger import Completed, LedgerWriter
     from discreet.verify import VerificationFailure
-    from discreet.verify.models import _require_best
+    from discreet.verify.evidence import Evidence
+    from discreet.verify.models import check_models
 
     folder = tmp_path / "copy"
     shutil.copytree(kept.path, folder)
     data = (folder / "state.safetensors").read_bytes()
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     arrays = load(data)
-    arrays["kept"] = arrays["parameters"]
-    if other == "none":
-        del arrays["kept"]
+    change(arrays)
     forged = save(arrays, metadata=header["__metadata__"])
     (folder / "state.safetensors").write_bytes(forged)
     entries = list(kept.record.entries)
@@ -336,8 +351,8 @@ def test_another_model_is_not_passed_off_as_the_best(kept: Run, tmp_path: Path, 
             ledger.append(entry)
         assert isinstance(entries[-1], Completed)
         ledger.append(dataclasses.replace(entries[-1], led_to=hashlib.sha256(forged).hexdigest()))
-    with pytest.raises(VerificationFailure, match="must keep"):
-        _require_best(open_run(folder).record)
+    with pytest.raises(VerificationFailure, match=said):
+        check_models(Evidence(open_run(folder).record))
 
 
 def test_classes_of_arrays_are_counted(tmp_path: Path) -> None:
