@@ -28,7 +28,8 @@ class TrainingSpent:
         releases: charged releases.
         lost: of these, how many were not seen to complete, and may have been seen.
         planned: how many the plan asks of this silo.
-        epsilon: what they cost by themselves, under the owner's assumption about colluders.
+        epsilon: what is added for them, under the owner's assumption about colluders: the whole training's,
+            of which a server may leave out the rest because of what it saw (`Charge.added`).
         delta: that ``epsilon`` is stated at.
         first_day: of a contribution (UTC); None if the ledger does not say.
         last_day: likewise.
@@ -232,7 +233,7 @@ def _trainings(account: Account, entries: tuple[Entry, ...], silo: str) -> list[
     found = []
     for digest, own in by_training(entries).items():
         (charge, counted), spent = account.charged[digest], spending(own)
-        cost = charge.cost(counted) if counted else None
+        epsilon, delta = charge.added(counted)
         days = [entry.day for entry in own if isinstance(entry, Intent)]
         found.append(
             TrainingSpent(
@@ -242,8 +243,8 @@ def _trainings(account: Account, entries: tuple[Entry, ...], silo: str) -> list[
                 releases=spent.charged,
                 lost=len(spent.lost),
                 planned=contributions_of(charge.plan, silo),
-                epsilon=0.0 if cost is None else cost.epsilon,
-                delta=0.0 if cost is None else cost.delta,
+                epsilon=epsilon,
+                delta=delta,
                 first_day=days[0] if days else None,
                 last_day=days[-1] if days else None,
                 last_survivors=_last_survivors(spent),
