@@ -77,10 +77,12 @@ def parse_plan(document: bytes, *, name: str = "the plan") -> Plan:
         raise ConfigurationError(f"{name} must match its own digest; it was altered.")
     try:
         return _from_json(data)
-    except ConfigurationError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, DataError) as error:
-        raise ConfigurationError(f"{name} must be a plan; a field of it is not: {error}.") from None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        # What is wrong with a plan's columns is nothing that records could mend.
+        if isinstance(error, ConfigurationError) and not isinstance(error, DataError):
+            raise
+        said = str(error).rstrip(".")
+        raise ConfigurationError(f"{name} must be a plan; a field of it is not: {said}.") from None
 
 
 def _from_json(data: dict[str, Any]) -> Plan:
