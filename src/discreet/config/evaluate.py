@@ -12,7 +12,7 @@ from discreet.kinds.questions import RISKS, Threshold
 
 
 class StopConfig(Section):
-    """When a training ends early; what was planned is the bound, and what is not released costs nothing.
+    """When a training ends early, by what it released: all that was planned is charged.
 
     Attributes:
         patience: the training ends when so many evaluations in a row were no better than the best before

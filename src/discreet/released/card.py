@@ -82,9 +82,10 @@ def _classes(rules: TableRules) -> bool:
 
 def _summary(report: ReportInput, model: str) -> str:
     budget = report.budget
+    kept = "" if report.kept is None else f"; this is the model after round {report.kept}, the best one asked"
     return (
         f"Model *{_plain(model)}*, trained over {len(report.silos)} silos in {len(report.completed)} of "
-        f"{report.planned}. What was released is "
+        f"{report.planned}{kept}. What was released is "
         f"({epsilon_text(budget.epsilon)}, {delta_text(budget.delta)})-differentially private for each "
         f"{budget.unit.value} against {budget.adversary.describe()} ({budget.status.value}), under the "
         "assumptions below: whether the records keep to them, such as to their capacity, no file says.\n\n"

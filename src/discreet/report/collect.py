@@ -96,6 +96,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         answers=_answers(run),
         held_out=_held_out(run),
         evaluations=plan.releases - plan.rounds - (plan.preparation is not None),
+        kept=_kept(run),
         preparations=int(plan.preparation is not None),
         most_contributions=None if plan.timetable is None else contributions(plan, charged),
     )
@@ -107,6 +108,12 @@ def _released_after(run: RunRecord) -> int | None:
         return run.released_after
     except LedgerError:
         return run.spending.completed[-1].release
+
+
+def _kept(run: RunRecord) -> int | None:
+    """Returns the round whose model is released, where the plan keeps the best one and there is one."""
+    release = _released_after(run) if run.plan.keeps_best else None
+    return None if release is None else run.plan.order.round_of(release)
 
 
 def _outcomes(

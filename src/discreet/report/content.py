@@ -40,7 +40,8 @@ class CompletedRound:
     Attributes:
         release: its number, from 1.
         survivors: silos whose contribution and noise are in the sum.
-        epsilon_spent: proven ε of all rounds so far against the budget adversary, at the plan's δ.
+        epsilon_spent: ε of so many rounds as were released by then against the budget adversary, at the
+            plan's δ; proven of a training that was to have so many (`Plan.spent`).
         bytes_per_silo: largest number of bytes that one silo sent; None if the metrics line is missing.
         training_loss: mean loss of the training records before the round, exact: not private, covered by no
             guarantee; simulations only.
@@ -123,7 +124,8 @@ class SiloBudget:
 
     Attributes:
         silo: its name.
-        training: the rounds charged so far, under the owner's own assumption about colluders.
+        training: the whole plan, under the owner's own assumption about colluders.
+        added: what this training adds where trainings are added up; nothing before its first release.
         elsewhere: spent in all other trainings, as the silo states.
         limit_of_a_training: what the policy allows in one training.
         limit: what the policy allows in all trainings together.
@@ -134,6 +136,7 @@ class SiloBudget:
 
     silo: str
     training: Guarantee
+    added: tuple[float, float]
     elsewhere: tuple[float, float]
     limit_of_a_training: tuple[float, float]
     limit: tuple[float, float]
@@ -145,7 +148,7 @@ class SiloBudget:
         """Spent in all trainings: ε and δ add up (basic composition), or as the owner's filter says."""
         if self.together is not None:
             return self.together
-        return self.elsewhere[0] + self.training.epsilon, self.elsewhere[1] + self.training.delta
+        return self.elsewhere[0] + self.added[0], self.elsewhere[1] + self.added[1]
 
     @property
     def left(self) -> tuple[float, float] | None:
@@ -207,7 +210,7 @@ class ReportInput:
         silos: names of the silos.
         planned_rounds: rounds in the plan.
         budget: the guarantee for the whole plan against the strongest adversary that it was made for.
-        spent: the same adversary, for the rounds charged so far.
+        spent: the same adversary, for the rounds charged so far; CONDITIONAL before the last planned one.
         guarantees: one for each adversary, for the whole plan.
         persons: number of records and what the plan leaves to somebody with so many at one silo.
         units: public bound on how many units take part, for the judgement of δ.
@@ -233,6 +236,7 @@ class ReportInput:
         held_out: how good the model became on held-out records under the guarantee, and how good it was when
             it was last asked; none where it was not.
         evaluations: how many are planned between the rounds.
+        kept: the round after which the released model was, where the best one is kept.
         preparations: how many releases are planned before the first round.
         most_contributions: with a schedule, whose rounds are sums of some silos: in how many of those that
             are charged one silo may be. None without.
@@ -268,6 +272,7 @@ class ReportInput:
     shapes: Shown | None = None
     held_out: tuple[Answer, ...] = ()
     evaluations: int = 0
+    kept: int | None = None
     preparations: int = 0
     most_contributions: int | None = None
 
@@ -291,7 +296,9 @@ class ReportInput:
 
     @property
     def _rounds(self) -> str:
-        return "rounds" if self.most_contributions is None else "sums"
+        if self.most_contributions is not None:
+            return "sums"
+        return "releases" if self.preparations or self.evaluations else "rounds"
 
     @property
     def charged(self) -> str:

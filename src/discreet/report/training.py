@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from discreet.plan.assumptions import NO_CHOSEN_END
 from discreet.privacy.notation import delta_is, epsilon_text
 from discreet.report.chart import Axis, Chart, Line, draw, nice_scale
 from discreet.report.content import (
@@ -29,7 +30,8 @@ def course(report: ReportInput) -> Html:
         parts.append(tag("div", *charts, class_="charts"))
     note = (
         f"ε spent is the bound against {report.budget.adversary.describe()}, at "
-        f"{delta_is(report.budget.delta)}, over all rounds so far. Errors, accuracy, AUC and loss are of "
+        f"{delta_is(report.budget.delta)}, over all rounds so far, if {NO_CHOSEN_END}; else it is the "
+        "budget from the first round on. Errors, accuracy, AUC and loss are of "
         "held-out records, without noise: not private, and no guarantee covers them. The training loss, in "
         "report.json and metrics.jsonl, is that of the training records: not private either."
     )

@@ -14,6 +14,7 @@ from discreet.kinds.questions import EvaluationQuestion
 from discreet.mechanisms.polya import normal_variance
 from discreet.plan import Plan
 from discreet.privacy.events import PolyaNoise
+from discreet.privacy.ledger import Spending
 from discreet.quality.intervals import Interval, percents
 from discreet.rounds.engine import RoundSum
 from discreet.rounds.memory import Arrays
@@ -127,6 +128,28 @@ def best(plan: Plan, found: tuple[Evaluated, ...]) -> Evaluated | None:
     if not plan.keeps_best:
         return None
     return max(_told(plan, found), key=lambda one: one[0], default=(0.0, None))[1]
+
+
+def rounds_made(plan: Plan, spent: Spending, found: tuple[Evaluated, ...]) -> int:
+    """Returns how many completed rounds led to the released model: up to the evaluation that kept it."""
+    chosen = best(plan, found)
+    rounds = (one.release for one in spent.completed if plan.order.trains(one.release))
+    return sum(chosen is None or plan.order.round_of(release) <= chosen.after for release in rounds)
+
+
+def summary_of_rounds(plan: Plan, spent: Spending, found: tuple[Evaluated, ...]) -> dict[str, int]:
+    """Returns how many rounds were planned, completed and lost, as plain JSON; others are no rounds.
+
+    Where the best model is kept, it says after which round that one was. Aborted are attempts at any release.
+    """
+    chosen, trains = best(plan, found), plan.order.trains
+    return {
+        "planned": plan.rounds,
+        "completed": sum(trains(one.release) for one in spent.completed),
+        "lost": sum(map(trains, spent.lost)),
+        "aborted": spent.aborted,
+        **({} if chosen is None else {"kept": chosen.after}),
+    }
 
 
 def said_of_released(plan: Plan, found: tuple[Evaluated, ...]) -> HeldOut | None:

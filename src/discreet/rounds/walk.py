@@ -172,7 +172,7 @@ def write_model(
     directory: RunDirectory, plan: Plan, model: nn.Module, last: Training, spent: Spending, *, seeded: bool
 ) -> None:
     """Writes the released model durably, with what it says of itself."""
-    about = origin_of(plan, spent, seeded=seeded).text()
+    about = origin_of(plan, spent, last.evaluated, seeded=seeded).text()
     write_durably(directory.model, model_file(model, last.released, about, told(plan, last)))
 
 

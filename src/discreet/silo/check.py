@@ -102,7 +102,7 @@ def dry_run(policy: Policy, proposed: Plan, *, as_if_approved: bool = False) -> 
     records = {name: load(part) for name, part in plan.sides.items()}[None]
     limits = policy.budget.lifetime
     others = account.without(plan.digest())
-    later = others.including(approval.charge, approval.charge.releases)
+    later = others.including(approval.charge, approval.charge.planned)
     after = later.total(limits)
     return DryRun(
         plan=plan,

@@ -27,7 +27,8 @@ class TrainingSpent:
         releases: charged releases.
         lost: of these, how many were not seen to complete, and may have been seen.
         planned: how many the plan asks of this silo.
-        epsilon: what they cost by themselves, under the owner's assumption about colluders.
+        epsilon: what is added for them, under the owner's assumption about colluders: the whole training's,
+            of which a server may leave out the rest because of what it saw (`Charge.added`).
         delta: that ``epsilon`` is stated at.
         first_day: of a contribution (UTC); None if the ledger does not say.
         last_day: likewise.
@@ -185,7 +186,7 @@ def proposed(policy: Policy, entries: tuple[Entry, ...], today: date, plan: Plan
     require_follows(plan)
     account = _account(policy, entries, today)
     charge = Charge.under(plan, policy)
-    planned, cost, limits, refusal = charge.releases, charge.whole, policy.budget.lifetime, ""
+    planned, cost, limits, refusal = charge.planned, charge.whole, policy.budget.lifetime, ""
     # One that was carried out before is charged once more; one that was interrupted goes on.
     _, before = account.charged.get(plan.digest(), (charge, 0))
     releases = planned if before < planned else before + planned
@@ -230,7 +231,7 @@ def _trainings(account: Account, entries: tuple[Entry, ...]) -> list[TrainingSpe
     found = []
     for digest, own in by_training(entries).items():
         (charge, counted), spent = account.charged[digest], spending(own)
-        cost = charge.cost(counted) if counted else None
+        epsilon, delta = charge.added(counted)
         days = [entry.day for entry in own if isinstance(entry, Intent)]
         found.append(
             TrainingSpent(
@@ -239,9 +240,9 @@ def _trainings(account: Account, entries: tuple[Entry, ...]) -> list[TrainingSpe
                 unit=charge.plan.unit.value,
                 releases=spent.charged,
                 lost=len(spent.lost),
-                planned=charge.releases,
-                epsilon=0.0 if cost is None else cost.epsilon,
-                delta=0.0 if cost is None else cost.delta,
+                planned=charge.planned,
+                epsilon=epsilon,
+                delta=delta,
                 first_day=days[0] if days else None,
                 last_day=days[-1] if days else None,
                 last_survivors=_last_survivors(spent),

@@ -14,7 +14,7 @@ from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
 from discreet.report.answers_csv import answers_csv
 from discreet.rounds import measurements
-from discreet.rounds.judging import Evaluated, evaluated_from, held_out, said_of_released
+from discreet.rounds.judging import Evaluated, evaluated_from, held_out, said_of_released, summary_of_rounds
 from discreet.statistics import Row
 from discreet.verify.evidence import Evidence, read_stated, require_keys, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
@@ -82,27 +82,22 @@ def check_result(evidence: Evidence) -> Finding:
     """
     plan, spent, directory = evidence.run.plan, evidence.run.spending, evidence.run.directory
     stated = read_stated(evidence.run, "result.json")
-    compared = directory.file("comparison.json")
+    compared, asked = directory.file("comparison.json"), tuple(_evaluated(evidence).values())
     found: dict[str, Any] = {
         "name": plan.name,
         "plan": plan.digest(),
         "randomness": "seeded" if evidence.run.seeded else "secure",
-        "rounds": {
-            "planned": plan.rounds,
-            "completed": len(spent.completed),
-            "lost": len(spent.lost),
-            "aborted": spent.aborted,
-        },
+        "rounds": summary_of_rounds(plan, spent, asked),
         "guarantees": to_json(guarantees_after(plan, spent)),
         "comparison": json.loads(compared.read_text(encoding="utf-8")) if compared.exists() else None,
     }
     if "composable" in stated:  # runs from before it was written have none
-        found["composable"] = composable_cost(plan, spent.charged)
+        found["composable"] = composable_cost(plan)
     lines = {line["release"]: line for line in directory.read_metrics()}
     if (line := lines.get(evidence.run.released_after)) is not None:
         found["metrics"] = measurements(line) if stated.get("metrics") else {}
     # Of the state, which the ledger names: lines of the metrics may be left out.
-    if (said := said_of_released(plan, tuple(_evaluated(evidence).values()))) is not None:
+    if (said := said_of_released(plan, asked)) is not None:
         found["held_out"] = said.to_json()
     require_keys(stated, {*found, "metrics", "finished", "files"}, "result.json")
     require_same({name: stated.get(name) for name in found}, found, "result.json")

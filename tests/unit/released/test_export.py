@@ -108,7 +108,7 @@ def untrained(model: str, classes: tuple[str, ...], **columns: Any) -> Model:
     network = build_network(plan, own_code=False)
     load_flat(network, np.random.default_rng(4).normal(0, 5, plan.facts.dimension))
     nothing = Spending(completed=(), lost=(), pending=None, aborted=0)
-    return Model(origin_of(plan, nothing, seeded=False), network.eval())
+    return Model(origin_of(plan, nothing, (), seeded=False), network.eval())
 
 
 def standardised(model: Model) -> Model:

@@ -70,7 +70,7 @@ def model(request: pytest.FixtureRequest) -> Model:
     network = build_network(plan, own_code=False)
     load_flat(network, np.random.default_rng(4).normal(0, 1, plan.facts.dimension))
     nothing = Spending(completed=(), lost=(), pending=None, aborted=0)
-    return Model(origin_of(plan, nothing, seeded=False), network.eval())
+    return Model(origin_of(plan, nothing, (), seeded=False), network.eval())
 
 
 def test_it_learns_and_says_how_far_off_it_is(stays: Run) -> None:

@@ -20,12 +20,15 @@ from discreet.engines.local import Opening
 from discreet.engines.local import run as run_locally
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan, composable_cost, parse_plan
+from discreet.plan.assumptions import NO_CHOSEN_END
 from discreet.plan.counted import parts
 from discreet.plan.follows import require_follows
 from discreet.plan.guaranteed import against
 from discreet.plan.order import Order
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Intent
+from discreet.privacy.units import Status
+from discreet.released import model_card
 from discreet.rounds import RoundReport, RunDirectory
 from discreet.session.finish import finish, summarise
 from discreet.session.public import plan_without_data
@@ -104,7 +107,7 @@ def test_a_small_epsilon_leaves_every_row_of_the_training_as_it_is() -> None:
 
 def test_what_composes_with_others_is_the_larger_curve_and_several_records_are_on_both_sides() -> None:
     one, other = planned(None), planned({"every": 2, "epsilon": 8.0})
-    cost, both = composable_cost(one, one.releases), composable_cost(other, other.releases)
+    cost, both = composable_cost(one), composable_cost(other)
     assert both["mu"] >= cost["mu"]  # type: ignore[operator]
     assert both["mu"] < 1.2 * cost["mu"]  # type: ignore[operator]
     two, twice = for_persons(one)[0][1].epsilon, for_persons(other)[0][1].epsilon
@@ -255,8 +258,18 @@ def test_a_training_that_does_not_improve_ends_and_stays_ended(tmp_path: Path) -
     again = train(plan, hospitals(), out=run.path, seed=1, opening=Opening.RESUME)
     assert again.record.spending.charged == charged
     assert (run.path / "ledger.jsonl").read_bytes() == ledger
-    # The planned number is the bound that every row states.
+    # The planned number is the bound that every row states, and that counts: results chose the end.
     assert run.guarantees[0].epsilon == plan.guarantees[0].epsilon
+    budget, spent = plan.spent(plan.releases), plan.spent(charged)
+    assert composed([run], delta=budget.delta).epsilon == pytest.approx(budget.epsilon, rel=1e-6)
+    assert budget.epsilon > 1.05 * spent.epsilon
+    assert (spent.status, NO_CHOSEN_END in spent.assumptions) == (Status.CONDITIONAL, True)
+    assert NO_CHOSEN_END not in budget.assumptions
+    result = json.loads((run.path / "result.json").read_text())
+    page = (run.path / "report.html").read_text()
+    assert result["composable"] == composable_cost(plan)
+    assert f"{charged} releases charged; CONDITIONAL, if {NO_CHOSEN_END}" in page
+    assert result["rounds"]["completed"] == charged // 2
 
 
 STRAYING: dict[str, Any] = {
@@ -292,6 +305,12 @@ def test_the_model_of_the_best_evaluation_is_released(kept: Run, tmp_path: Path)
         f"Released is the model after round {1 + int(np.argmax(told))}"
         in (kept.path / "report.html").read_text()
     )
+    assert result["rounds"] == {
+        "planned": 4, "completed": 4, "lost": 0, "aborted": 0, "kept": 1 + int(np.argmax(told))
+    }  # fmt: skip
+    assert kept.record.origin.completed == kept.released.origin.completed == result["rounds"]["kept"]
+    said = f"this is the model after round {result['rounds']['kept']}"
+    assert f"8 of 8 planned releases (4 rounds, 4 evaluations); {said}" in model_card(kept.path)
     assert kept.verify()
     last = train(planned({"every": 1, "epsilon": 300.0}, epsilon=1.0, **STRAYING), hospitals(),
                  out=tmp_path / "last", seed=2)  # fmt: skip

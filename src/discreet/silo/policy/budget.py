@@ -13,6 +13,7 @@ from discreet.plan import Plan
 from discreet.plan.counted import (
     by_contribution,
     composition,
+    contributions,
     contributions_of,
     of_stage,
     one_after_the_other,
@@ -81,23 +82,45 @@ class Charge:
         return ServerWithColluders(self.max_colluding) if self.max_colluding else AggregationServer()
 
     @property
-    def releases(self) -> int:
-        """How many planned releases ask this silo."""
-        return contributions_of(self.plan, self.silo or "")
+    def planned(self) -> int:
+        """Releases that the plan asks of this silo; of an unknown one, as many as of any."""
+        plan = self.plan
+        return contributions(plan, plan.releases) if self.silo is None else contributions_of(plan, self.silo)
 
     @property
     def whole(self) -> Guarantee:
         """The guarantee for this silo's units over all that is planned."""
-        return self.cost(self.releases)
+        return self.cost(self.planned)
 
     def cost(self, releases: int) -> Guarantee:
-        """Returns the guarantee for this silo's units after ``releases`` releases that it contributed to."""
+        """Returns the guarantee for this silo's units of the whole training, or of more if it was asked more.
+
+        Guarantee:
+            It holds whenever the training ends. That of a prefix would hold only for a length that was fixed
+            beforehand, and a server can end when it likes (docs/theory/budgets.md). Of more than planned it
+            is that of a number fixed beforehand, as the largest one is that a limit leaves room for.
+        """
+        releases = max(releases, self.planned)
         if releases not in self._known:
             plan = by_contribution(self.plan)
             self._known[releases] = against(
                 plan, self.adversary, self.honest_silos, rounds=releases, silo=self.silo
             )
         return self._known[releases]
+
+    def added(self, releases: int) -> tuple[float, float]:
+        """Returns the (ε, δ) that so many releases add where ε and δ are added: of whole trainings.
+
+        Guarantee:
+            Trainings that are begun by what was seen add up, and each is charged before it begins. How far
+            one of them went, or by how much it went beyond its plan, may be chosen by what was seen; so each
+            counts as a whole, and a release beyond the plan begins another one.
+        """
+        whole, beyond = self.cost(self.planned), max(0, releases - self.planned)
+        # Those beyond may all be of the segment with the fewest.
+        fewest = min(self.plan.order.segments, default=self.planned)
+        trainings = 0 if releases == 0 else 1 + -(-beyond // fewest)
+        return trainings * whole.epsilon, trainings * whole.delta
 
     def of_filter(self, empty: AdaptiveFilter, releases: int) -> Cost:
         """Returns what so many releases take of an adaptive budget.
@@ -156,7 +179,8 @@ class Account:
     """Every training of this silo with the number of releases charged, in all and in the present year.
 
     Trainings compose by addition of ε and of δ, which holds even if later plans depend on earlier results
-    (Rogers, Roth, Ullman, Vadhan 2016, section 3: basic composition is a valid privacy filter); or by a
+    (Rogers, Roth, Ullman, Vadhan 2016, section 3: basic composition is a valid privacy filter). Each counts
+    as a whole from its first contribution on, since its end may depend on results (`Charge.added`). Or by a
     filter, if the budget says so, whose limits were fixed before the first contribution
     (docs/theory/budgets.md).
 
@@ -218,8 +242,8 @@ class Account:
         spent = [(charge, count) for charge, count in self.charged.values() if count]
         filtered = self._filtered(limits)
         if filtered is None:
-            costs = [charge.cost(count) for charge, count in spent]
-            return sum(cost.epsilon for cost in costs), sum(cost.delta for cost in costs)
+            added = [charge.added(count) for charge, count in spent]
+            return sum(epsilon for epsilon, _ in added), sum(delta for _, delta in added)
         empty, taken = filtered
         return empty.epsilon_of(taken), empty.delta if spent else 0.0
 

@@ -147,7 +147,7 @@ def _not_afforded(
     """Weighs what a plan costs; to stop after the first reason is to compute none of the others."""
     yield from _of_honest_silos(charge)
     yield from _of_colluders(charge)
-    yield from account.refusals(policy.budget, charge, charge.releases)
+    yield from account.refusals(policy.budget, charge, charge.planned)
     status = charge.whole.status
     if status is Status.CONDITIONAL and not policy.require.accept_conditional:
         yield _not_allowed("guarantee", "one that does not rest on unproven assumptions", status.value)
