@@ -324,6 +324,21 @@ class Config(Section):
 
     @model_validator(mode="before")
     @classmethod
+    def _no_tangents_of_several_labels(cls, data: Any) -> Any:
+        """Refuses the local kind before its numbers are asked for."""
+        tables = data if isinstance(data, Mapping) else {}
+        records, training = tables.get("data"), tables.get("training")
+        local = training.get("local") if isinstance(training, Mapping) else None
+        several = isinstance(records, Mapping) and isinstance(records.get("label"), list | tuple)
+        if several and isinstance(local, Mapping) and local.get("kind") == "tangent-steps":
+            raise ValueError(
+                "'training.local.kind' must not be tangent-steps where there are several labels: nothing is "
+                "proven for both together. Use single-step or clipped-update, or train one label"
+            )
+        return data
+
+    @model_validator(mode="before")
+    @classmethod
     def _clip_norm_finds_itself(cls, data: Any) -> Any:
         """Writes down what an automatic clipping norm is: the median of lengths, or none."""
         privacy = data.get("privacy") if isinstance(data, Mapping) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 from discreet.errors import ConfigurationError
 
@@ -35,7 +36,10 @@ class JointLabels(nn.Module):
                 f"a model for {self.labels} labels must return a logit for each, shape (n, {self.labels}); "
                 f"got {tuple(outputs.shape)}. A factory is called with their number in place of num_classes."
             )
-        joint: torch.Tensor = outputs @ self.bits.T
+        # Zeros behind a row keep it from being computed otherwise in another place of a batch
+        # (`discreet.learning.forward`).
+        more = (0, -self.labels % 4)
+        joint: torch.Tensor = functional.pad(outputs, more) @ functional.pad(self.bits, more).T
         return joint
 
 

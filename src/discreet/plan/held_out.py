@@ -9,6 +9,7 @@ from discreet.config import Config, parse_config
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.evaluated import asked_data
 from discreet.errors import ConfigurationError
+from discreet.kinds.questions import EvaluationQuestion
 from discreet.plan.facts import FederationFacts
 from discreet.plan.order import Order
 
@@ -88,7 +89,9 @@ def evaluation_text(plan: Plan) -> str:
     stop = "" if stated.stop is None else f"; ends after {stated.stop.patience} without a better accuracy"
     rounds = "every round" if stated.every == 1 else f"every {stated.every} rounds, and after the last"
     kept = "; the best model is released" if stated.keep == "best" else ""
-    return f"after {rounds}{stop}{kept}"
+    (question,) = (plan if plan.evaluation is None else plan.evaluation).config.ask or ()
+    called = question.threshold_text() if isinstance(question, EvaluationQuestion) else ""
+    return "; ".join(filter(None, (f"after {rounds}{stop}{kept}", called)))
 
 
 def _stated(config: Config) -> EvaluateConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ ABOUT = "discreet"
 
 _INNER, _ANSWER = "scorer/", "answer"
 _OPSET, _ML_OPSET = 20, 4
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +233,18 @@ def _one_line(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        reason = (str(error).splitlines() or [""])[0]
+        first = _innermost(error)
+        reason = (_COLOURS.sub("", str(first)).strip().splitlines() or [""])[0].rstrip(".")
         raise ConfigurationError(
-            f"{what}: {type(error).__name__}: {reason}. Load it with discreet.load_model instead."
+            f"{what}: {type(first).__name__}: {reason}. Load it with discreet.load_model instead."
         ) from error
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Returns what an error began with: torch's exporter wraps it in its own, with advice about itself."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 @contextmanager

@@ -82,7 +82,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "training__segments": [{"rounds": 2, "noise_scale": 2.0}, {"rounds": 3, "clip_norm": 0.5}],
         "training__rounds": None,
     },
-    "most of it": {"data__standardise": {"kind": "private", "share": 0.95}},
+    "most of it": {"data__standardise": {"kind": "private", "share": 0.9}},
     "centred": {"data__standardise": None, "data__centre": {"kind": "private", "share": 0.05}},
     "projected persons": PERSONS | {"data__standardise": None, "data__project": PROJECT},
 }

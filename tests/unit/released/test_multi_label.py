@@ -13,6 +13,7 @@ import pytest
 from discreet.errors import ConfigurationError
 from discreet.quality import Quality, quality_from_json
 from discreet.released import load_model, onnx_program, score_file, sklearn_file
+from discreet.released.programs import _one_line
 from discreet.session import Frames, Run, Target, plan_training, train
 from tests.unit.released.conftest import Said
 from tests.unit.released.test_export import onnx_feeds
@@ -86,6 +87,21 @@ def test_onnx_gives_our_probabilities(labels: Run) -> None:
     (shares, named) = session.run(["probabilities", "labels"], onnx_feeds(model, ROWS))
     np.testing.assert_allclose(shares, model.predict_proba(ROWS), atol=1e-5)
     assert named.tolist() == model.predict(ROWS).tolist()
+
+
+def test_what_cannot_be_exported_is_one_line_that_names_the_cause() -> None:
+    def fail() -> None:
+        try:
+            raise ValueError("\n\x1b[31mno function for aten.foo\x1b[0m.\nmore")
+        except ValueError as error:
+            raise RuntimeError("an advice of the exporter's") from error
+
+    with pytest.raises(ConfigurationError) as refused, _one_line("ONNX cannot express the network"):
+        fail()
+    assert str(refused.value) == (
+        "ONNX cannot express the network: ValueError: no function for aten.foo. "
+        "Load it with discreet.load_model instead."
+    )
 
 
 def test_evaluate_measures_each_label_by_itself(

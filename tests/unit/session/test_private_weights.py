@@ -160,6 +160,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no target": ({"privacy": {"epsilon": None, "noise_multiplier": 3.0}}, "'privacy.epsilon' must be given"),
     "a number": ({"data": {"label_range": [0.0, 1.0], "classes": None}}, "class_weights' must be"),
     "several labels": ({"data": {"label": ["ill", "old"], "classes": None}}, "several labels; got 2"),
+    "several, evaluated": (
+        {"data": {"label": ["ill", "old"], "classes": None}, "evaluate": {"every": 1, "epsilon": 1.0},
+         "training": {"local": STEPS}},
+        "'evaluate' must not be given where there are several labels.*Train one label, or leave it out"),
+    "several, tangents": (
+        {"data": {"label": ["ill", "old"], "classes": None},
+         "training": {"local": {"kind": "tangent-steps", "learning_rate": 0.1}}},
+        "must not be tangent-steps where there are several labels"),
     "exchanged": ({"training": {"sampling": {"kind": "fixed-size", "fraction": 0.5}}}, "fixed-size"),
 }  # fmt: skip
 
@@ -181,7 +189,7 @@ def test_what_is_not_proven_is_refused_in_one_line(name: str) -> None:
         "privacy": {"epsilon": 1.0, "delta": 1e-5},
     }
     for key, table in changes.items():
-        stated = {**tables[key], **table}
+        stated = {**tables.get(key, {}), **table}
         tables[key] = {own: value for own, value in stated.items() if value is not None}
     with pytest.raises(ConfigurationError, match=message) as refused:
         plan_without_data(parse_config(tables, source="test"))
