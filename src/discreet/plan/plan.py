@@ -33,7 +33,7 @@ from discreet.plan.counted import composition, one_after_the_other
 from discreet.plan.facts import FederationFacts
 from discreet.plan.guaranteed import against
 from discreet.plan.held_out import with_weights
-from discreet.plan.order import EVALUATION, PREPARATION, Order
+from discreet.plan.order import EVALUATION, PREPARATION, Order, count_of
 from discreet.plan.preparation import Preparation
 from discreet.plan.prepared import preparation_of
 from discreet.plan.releases import (
@@ -424,8 +424,9 @@ class Plan:
     def __repr__(self) -> str:
         named = (*self.facts.silos[:_MOST_NAMED], *(["…"] if len(self.facts.silos) > _MOST_NAMED else []))
         prepared = "" if self.preparation is None else "a preparation, "
-        evaluated = "" if self.evaluation is None else f" and {self.order.evaluations} evaluations"
-        what = f"{prepared}{self.rounds} rounds{evaluated} over {', '.join(named)}"
+        asked = count_of(self.order.evaluations, "evaluation")
+        evaluated = "" if self.evaluation is None else f" and {asked}"
+        what = f"{prepared}{count_of(self.rounds, 'round')}{evaluated} over {', '.join(named)}"
         return f"Plan({self.name!r}, {self.digest()[:12]}…: {what})"
 
     def __str__(self) -> str:

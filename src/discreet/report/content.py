@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.plan.order import count_of
 from discreet.privacy.guarantee import Guarantee
 from discreet.quality import AnyQuality
 from discreet.report.answered import Answer
@@ -38,7 +39,7 @@ class CompletedRound:
     """A round whose sum was released.
 
     Attributes:
-        release: its number, from 1.
+        release: its number, from 1, among rounds, evaluations and preparation.
         survivors: silos whose contribution and noise are in the sum.
         epsilon_spent: ε of so many rounds as were released by then against the budget adversary, at the
             plan's δ; proven of a training that was to have so many (`Plan.spent`).
@@ -52,6 +53,7 @@ class CompletedRound:
         tick: when, by the timetable.
         held_out: whether held-out records were asked, in place of a round.
         prepared: whether training records were asked what they are prepared by, before the first round.
+        round: the round that it is or follows, where not all releases are rounds; None: the release.
     """
 
     release: int
@@ -66,22 +68,42 @@ class CompletedRound:
     tick: int | None = None
     held_out: bool = False
     prepared: bool = False
+    round: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called in a table of rounds."""
+        if self.prepared:
+            return "preparation"
+        number = self.release if self.round is None else self.round
+        return f"evaluation after round {number}" if self.held_out else str(number)
 
 
 @dataclass(frozen=True, slots=True)
 class LostRound:
-    """A round that was interrupted and stays charged, because its sum may have been seen."""
+    """A release that was interrupted and stays charged, because its sum may have been seen.
+
+    Attributes:
+        release: its number.
+        reason: of the interruption.
+        name: what it is called in a sentence, where not all releases are rounds; empty: by its number.
+    """
 
     release: int
     reason: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AbortedRound:
-    """An attempt that stopped before anything was unmasked; it costs nothing against who sees sums only."""
+    """An attempt that stopped before anything was unmasked; it costs nothing against who sees sums only.
+
+    ``name`` is as of `LostRound`.
+    """
 
     release: int
     code: str
+    name: str = ""
 
 
 RoundOutcome = CompletedRound | LostRound | AbortedRound
@@ -284,8 +306,8 @@ class ReportInput:
             return f"{self.planned_rounds} planned {self._rounds}"
         parts = [
             *(["a preparation"] if self.preparations else []),
-            f"{self.planned_rounds} rounds",
-            *([f"{self.evaluations} evaluations"] if self.evaluations else []),
+            count_of(self.planned_rounds, "round"),
+            *([count_of(self.evaluations, "evaluation")] if self.evaluations else []),
         ]
         return f"{total} planned releases ({', '.join(parts)})"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,14 @@ from discreet.plan.assumptions import NO_CHOSEN_END
 from discreet.plan.counted import parts
 from discreet.plan.follows import require_follows
 from discreet.plan.guaranteed import against
+from discreet.plan.held_out import evaluation_text
 from discreet.plan.order import Order
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Intent
 from discreet.privacy.units import Status
 from discreet.released import model_card
 from discreet.rounds import RoundReport, RunDirectory
+from discreet.rounds.judging import Evaluated, best, held_out, said_of_released, stops
 from discreet.session.finish import finish, summarise
 from discreet.session.public import plan_without_data
 from discreet.statistics.evaluation import COMMONEST
@@ -145,10 +148,10 @@ def test_evaluations_say_what_an_exact_measurement_says(tmp_path: Path) -> None:
     run = train(planned({"every": 2, "epsilon": 200.0, "bins": 50}), hospitals(), out=tmp_path / "r", seed=1)
     lines = [line for line in run.metrics if "held_out" in line]
     assert [one.after for one in run.evaluations] == [2, 4, 6]
-    held_out = federation_of(run.plan.data, by_silo=hospitals().by_silo).pooled_test()
+    records = federation_of(run.plan.data, by_silo=hospitals().by_silo).pooled_test()
     for line, found in zip(lines, run.evaluations, strict=True):
         rows = {row.name: row for row in found.answer.rows}
-        assert rows["units"].value == pytest.approx(len(held_out), abs=4)
+        assert rows["units"].value == pytest.approx(len(records), abs=4)
         assert line["held_out"]["accuracy"][0] == rows["accuracy"].value
         assert rows["accuracy"].value == pytest.approx(line["accuracy"], abs=0.01)
         assert line["held_out"]["auc"][0] == pytest.approx(line["auc"], abs=0.03)
@@ -205,14 +208,14 @@ def test_no_earlier_evaluation_passes_for_the_last(evaluated: Run, tmp_path: Pat
 def test_a_threshold_is_an_edge_and_decides_who_is_called_so(tmp_path: Path) -> None:
     asked = {"every": 6, "epsilon": 300.0, "bins": [0.2, 0.5], "threshold": 0.2}
     run = train(planned(asked), hospitals(), out=tmp_path / "run", seed=1)
-    held_out = federation_of(run.plan.data, by_silo=hospitals().by_silo).pooled_test()
-    called = run.released.probabilities(held_out.features)[:, 1] >= 0.2
+    records = federation_of(run.plan.data, by_silo=hospitals().by_silo).pooled_test()
+    called = run.released.probabilities(records.features)[:, 1] >= 0.2
     (found,) = run.evaluations
     assert found.answer.grid is not None
-    exact = [[(called[held_out.labels == label] == one).sum() for one in (0, 1)] for label in (0, 1)]
+    exact = [[(called[records.labels == label] == one).sum() for one in (0, 1)] for label in (0, 1)]
     cells = [[cell.value for cell in row[:2]] for _, row in found.answer.grid.rows[:2]]
     assert np.abs(np.subtract(cells, exact)).max() <= 2
-    right = (called == held_out.labels).mean()
+    right = (called == records.labels).mean()
     assert run.metrics[-1]["held_out"]["accuracy"][0] == pytest.approx(right, abs=0.02)
     with pytest.raises(ConfigurationError, match=r"'threshold' must be an edge of 'bins', 0\.2, 0\.5"):
         planned({**asked, "threshold": 0.3})
@@ -242,6 +245,12 @@ def test_a_release_that_may_have_been_seen_stays_charged(lost: int, tmp_path: Pa
     assert run.record.spending.lost == (lost,)
     assert run.record.spending.charged == 9
     assert [one.after for one in run.evaluations] == ([2, 4, 6] if lost == 2 else [4, 6])
+    page = (run.path / "report.html").read_text()
+    assert f"{run.plan.order.name(lost)} was not repeated" in page
+    table = page[page.index("<caption>Rounds</caption>") :].split("</table>")[0]
+    named = re.findall(r"<tr><t[dh][^>]*>([^<]*)<", table[table.index("<tbody>") :])
+    after = [f"evaluation after round {number}" for number in (2, 4, 6)]
+    assert named == ["1", "2", after[0], "3", "4", after[1], "5", "6", after[2]]
     assert run.verify()
 
 
@@ -292,9 +301,9 @@ def test_the_model_of_the_best_evaluation_is_released(kept: Run, tmp_path: Path)
     assert chosen != lines[-1], "the last model must not be the best for this to be a test"
     arrays = kept.record.directory.load_state().arrays
     assert not np.array_equal(arrays["parameters"], arrays["kept"])
-    held_out = federation_of(kept.plan.data, by_silo=hospitals().by_silo).pooled_test()
-    found = kept.released.probabilities(held_out.features).argmax(axis=1)
-    assert (found == held_out.labels).mean() == pytest.approx(chosen["accuracy"])
+    records = federation_of(kept.plan.data, by_silo=hospitals().by_silo).pooled_test()
+    found = kept.released.probabilities(records.features).argmax(axis=1)
+    assert (found == records.labels).mean() == pytest.approx(chosen["accuracy"])
     result = json.loads((kept.path / "result.json").read_text())
     assert result["metrics"]["accuracy"] == chosen["accuracy"]
     # Its interval holds the choice: it is wider than that of one evaluation by itself.
@@ -316,6 +325,45 @@ def test_the_model_of_the_best_evaluation_is_released(kept: Run, tmp_path: Path)
                  out=tmp_path / "last", seed=2)  # fmt: skip
     assert weights(last).tobytes() == weights(kept).tobytes()
     assert "kept" not in last.record.directory.load_state().arrays
+
+
+RARE = {"kind": "stable-steps", "learning_rate": 0.01, "steps": 2, "class_weights": [1, 9]}
+
+
+@pytest.mark.parametrize(
+    ("local", "asked"),
+    [(RARE, {"bins": 2}), (LOCAL, {"bins": [0.1], "threshold": 0.1})],
+    ids=["class weights", "a threshold"],
+)
+def test_a_model_that_names_nobody_is_not_the_best(local: Any, asked: dict[str, Any]) -> None:
+    """Its accuracy is that of the commonest class, which class weights and a threshold give up."""
+    stated = {"every": 2, "epsilon": 8.0, "keep": "best", "stop": {"patience": 1}, **asked}
+    plan = planned(stated, local=local, privacy={"clip_norm": 1.0} if local is LOCAL else None)
+    names_some = Evaluated(2, np.array([[1700.0, 20.0, 0.0], [200.0, 80.0, 0.0]]).ravel(), 3)
+    names_nobody = Evaluated(4, np.array([[1890.0, 95.0, 0.0], [10.0, 5.0, 0.0]]).ravel(), 3)
+    found = (names_some, names_nobody)
+    one, other = (held_out(plan, evaluation) for evaluation in found)
+    assert one.accuracy is not None
+    assert other.accuracy is not None
+    assert one.accuracy.value < other.accuracy.value
+    assert best(plan, found) is names_some
+    assert best(plan, (names_nobody, names_some)) is names_some
+    assert stops(plan, found)
+    assert not stops(plan, (names_nobody, names_some))
+    said = said_of_released(plan, found)
+    assert said is not None
+    assert said.balanced is not None
+    assert one.balanced is not None
+    assert said.balanced.value == pytest.approx((1700 / 1900 + 80 / 100) / 2)
+    assert said.balanced.low < one.balanced.low < one.balanced.high < said.balanced.high
+    assert said.to_json()["balanced_accuracy"] == list(said.balanced)
+    at = " at 0.1" if "threshold" in asked else ""
+    assert [text.split(" 8")[0] for text in said.texts()[:2]] == [f"accuracy{at}", f"balanced accuracy{at}"]
+    assert "best balanced accuracy" in evaluation_text(plan)
+    usual = planned({"every": 2, "epsilon": 8.0, "keep": "best", "bins": 2})
+    assert best(usual, found) is names_nobody
+    assert "balanced" not in evaluation_text(usual)
+    assert held_out(usual, names_some).to_json().keys() == {"accuracy", "auc"}
 
 
 def test_a_run_that_keeps_its_best_model_goes_on_with_it(kept: Run, tmp_path: Path) -> None:
