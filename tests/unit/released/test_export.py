@@ -36,6 +36,9 @@ from discreet.rounds import origin_of
 from discreet.session import Arrays, Frames, Run, Target, plan_training, train
 from tests.unit.released.conftest import ROWS, Said
 
+# Rows hold texts that no plan knows, of which a warning tells.
+pytestmark = pytest.mark.filterwarnings("ignore:the records, column")
+
 ROOT = Path(__file__).parents[3]
 
 
