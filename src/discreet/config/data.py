@@ -20,14 +20,23 @@ MOST_CLASSES = 1 << 16
 
 
 class IidPartition(Section):
-    """Splits one table into ``silos`` silos at random; simulation only."""
+    """Splits one table into ``silos`` silos at random; simulation only.
+
+    Attributes:
+        silos: how many.
+    """
 
     kind: Literal["iid"]
     silos: Count
 
 
 class DirichletPartition(Section):
-    """Splits one table into ``silos`` silos with label proportions drawn from Dirichlet(alpha)."""
+    """Splits one table into ``silos`` silos with label proportions drawn from Dirichlet(alpha).
+
+    Attributes:
+        silos: how many.
+        alpha: concentration: the smaller, the more the proportions differ.
+    """
 
     kind: Literal["dirichlet"]
     silos: Count
@@ -59,7 +68,13 @@ Transform = (
 
 
 class DateRange(Section):
-    """The first and the last plausible day of a column, and how its cells write a date."""
+    """The first and the last plausible day of a column, and how its cells write a date.
+
+    Attributes:
+        first: ``from``: the first plausible day, as in ``2020-05-17``.
+        last: ``to``: the last plausible day, after the first.
+        order: how cells write a date: ``ymd`` (2020-05-17), ``dmy`` (17.5.2020) or ``mdy`` (5/17/2020).
+    """
 
     first: Annotated[date, Field(alias="from")]
     last: Annotated[date, Field(alias="to")]
@@ -496,6 +511,11 @@ class ModelConfig(Section):
     """Which model: a bundled name or ``module:factory``; ``seed`` fixes its public initial weights.
 
     ``loss`` takes the place of the loss that belongs to a linear head.
+
+    Attributes:
+        name: a bundled name, or ``module:factory``.
+        seed: fixes the public initial weights.
+        loss: a loss of one's own for a linear head under stable-steps.
     """
 
     name: str = "logistic"

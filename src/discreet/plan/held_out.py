@@ -105,6 +105,8 @@ def evaluation_text(plan: Plan) -> str:
     best = f"; released is the model of the best {measure}, or the last where none is known"
     (question,) = (plan if plan.evaluation is None else plan.evaluation).config.ask or ()
     called = question.threshold_text() if isinstance(question, EvaluationQuestion) else ""
+    if stated.threshold is not None:
+        called = f"the second class is called from {stated.threshold:g} on"
     return "; ".join(filter(None, (f"after {rounds}{stop}{best if stated.keep == 'best' else ''}", called)))
 
 

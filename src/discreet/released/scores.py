@@ -97,7 +97,8 @@ def score_file(
 
     Raises:
         ConfigurationError: if the model was not trained on tables.
-        DataError: if the file cannot be read, or a column is missing.
+        DataError: if the file cannot be read, a column is missing, or cells of a column hold texts and not
+            one of them can be used.
     """
     rules = model.require_rules()
     used = [*rules.used, *([id_column] if id_column is not None else [])]
@@ -109,6 +110,7 @@ def score_file(
         counted.append(found)
         places = (str(place + 1) for place in table.places.tolist())
         names += places if id_column is None else table.column(id_column)
+    rules.require_readable(file.name, counted)
     predictions, shares = _answers(model, torch.cat(outputs))
     return Scores(
         named=("row" if id_column is None else id_column, tuple(names)),

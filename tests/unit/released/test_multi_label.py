@@ -18,6 +18,9 @@ from discreet.session import Frames, Run, Target, plan_training, train
 from tests.unit.released.conftest import Said
 from tests.unit.released.test_export import onnx_feeds
 
+# Rows hold texts that no plan knows, of which a warning tells.
+pytestmark = pytest.mark.filterwarnings("ignore:the records, column")
+
 LABELS = ("diabetes", "stroke")
 
 
