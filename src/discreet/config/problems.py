@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -64,7 +64,7 @@ def _example(location: list[str], data: Any) -> str:
     if len(fields) != 1 or "kind" not in fields[0]:
         return ""
     stated = [
-        f"{name} = {json.dumps((field.examples or field.annotation.__args__)[0])}"
+        f"{name} = {json.dumps((field.examples or get_args(field.annotation))[0])}"
         for name, field in fields[0].items()
         if field.is_required()
     ]
