@@ -3,9 +3,9 @@
 If the sequence of events is fixed beforehand (a plan), `discreet.accounting.epsilon` bounds it, wherever it
 is ended; and a prefix by itself only if its length was fixed beforehand too. If the next event is *chosen
 after seeing the outputs* (its noise, its sampling, whether there is one at all), composition of loss
-distributions is not known to hold. Two compositions are known to, if their limits are fixed beforehand: of Rényi divergences at one order (Feldman, Zrnic 2021, Theorem 3.3), and of
-Gaussian releases by Σ μ² (Smith, Thakurta 2022, Theorem 1). docs/theory/budgets.md has the proof with
-integer noise and failures.
+distributions is not known to hold. Two compositions are known to, if their limits are fixed beforehand: of
+Rényi divergences at one order (Feldman, Zrnic 2021, Theorem 3.3), and of Gaussian releases by Σ μ² (Smith,
+Thakurta 2022, Theorem 1). docs/theory/budgets.md has the proof with integer noise and failures.
 """
 
 from __future__ import annotations
