@@ -303,7 +303,7 @@ class EvaluationQuestion(QuestionSection):
 
     def threshold_text(self) -> str:
         """Says from where on a record is called the second class, if that is neither stated nor one half."""
-        if self.threshold is not None or len(self.weights) > 2:
+        if self.threshold is not None or len(self.weights) > 1:
             return ""
         called = self.called_from((*self._cuts(), 1.0))
         if abs(called - _HALF) < _SAME:

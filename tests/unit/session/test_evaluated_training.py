@@ -69,6 +69,22 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return train(plan, hospitals(), out=tmp_path_factory.mktemp("evaluated") / "run", seed=1)
 
 
+@pytest.mark.parametrize(
+    ("settings", "called"),
+    [
+        ({}, ""),
+        ({"bins": 4}, ""),
+        ({"bins": [0.2, 0.5]}, ""),
+        ({"bins": 3}, "; the second class is called from 0.666667 on, for 'bins' have no edge at one half"),
+        ({"bins": [0.1]}, "; the second class is called from 1 on, for 'bins' have no edge at one half"),
+        ({"bins": 3, "threshold": 1 / 3}, ""),
+    ],
+)
+def test_a_threshold_that_follows_from_the_bins_is_said(settings: dict[str, Any], called: str) -> None:
+    plan = planned({"every": 6, "epsilon": 8.0, **settings})
+    assert evaluation_text(plan) == f"after every 6 rounds, and after the last{called}"
+
+
 @pytest.mark.parametrize(("rounds", "every"), [(6, 2), (5, 2), (1, 1), (7, 7), (9, 1), (10, 4)])
 def test_which_releases_evaluate_is_fixed(rounds: int, every: int) -> None:
     order = Order(rounds, every)
