@@ -30,7 +30,7 @@ from discreet.plan.order import Order
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Intent
 from discreet.privacy.units import Status
-from discreet.released import model_card
+from discreet.released import Scores, model_card, score_file
 from discreet.rounds import RoundReport, RunDirectory
 from discreet.rounds.judging import Evaluated, best, held_out, said_of_released, stops
 from discreet.session.finish import finish, summarise
@@ -45,6 +45,14 @@ SETTINGS: dict[str, Any] = {"rounds": 6, "local": LOCAL, "privacy": {"clip_norm"
 def planned(evaluate: dict[str, Any] | None, *, epsilon: float = 8.0, **changes: Any) -> Plan:
     public = hospitals(**changes.pop("rules", {})).public(capacity=300)
     return plan_training(public, target=Target(epsilon), evaluate=evaluate, **{**SETTINGS, **changes})
+
+
+def scores_of(run: Run) -> Scores:
+    """Predicts what one silo holds, from a file."""
+    path, table = run.path.parent / "rows.csv", next(iter(hospitals().by_silo.values()))
+    rows = zip(*(table[name] for name in table), strict=True)
+    path.write_text("\n".join(",".join(map(str, row)) for row in ([*table], *rows)))
+    return score_file(run.released, path)
 
 
 def weights(run: Run) -> Any:
@@ -233,6 +241,12 @@ def test_a_threshold_is_an_edge_and_decides_who_is_called_so(tmp_path: Path) -> 
     assert np.abs(np.subtract(cells, exact)).max() <= 2
     right = (called == records.labels).mean()
     assert run.metrics[-1]["held_out"]["accuracy"][0] == pytest.approx(right, abs=0.02)
+    for file in ("answers.csv", "report.html"):
+        assert "accuracy at 0.2" in (run.path / file).read_text()
+    assert run.metrics[-1]["held_out"]["threshold"] == 0.2
+    assert "evaluations under the guarantee call the second class from 0.2 on" in model_card(run.path)
+    assert "--threshold 0.2" in scores_of(run).notes[-1]
+    assert run.verify()
     with pytest.raises(ConfigurationError, match=r"'threshold' must be an edge of 'bins', 0\.2, 0\.5"):
         planned({**asked, "threshold": 0.3})
 
@@ -263,7 +277,7 @@ def test_a_release_that_may_have_been_seen_stays_charged(lost: int, tmp_path: Pa
     assert [one.after for one in run.evaluations] == ([2, 4, 6] if lost == 2 else [4, 6])
     page = (run.path / "report.html").read_text()
     assert f"{run.plan.order.name(lost)} was not repeated" in page
-    table = page[page.index("<caption>Rounds</caption>") :].split("</table>")[0]
+    table = page[page.index("<h3>Rounds</h3>") :].split("</table>")[0]
     named = re.findall(r"<tr><t[dh][^>]*>([^<]*)<", table[table.index("<tbody>") :])
     after = [f"evaluation after round {number}" for number in (2, 4, 6)]
     assert named == ["1", "2", after[0], "3", "4", after[1], "5", "6", after[2]]
