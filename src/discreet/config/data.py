@@ -20,14 +20,23 @@ MOST_CLASSES = 1 << 16
 
 
 class IidPartition(Section):
-    """Splits one table into ``silos`` silos at random; simulation only."""
+    """Splits one table into ``silos`` silos at random; simulation only.
+
+    Attributes:
+        silos: how many.
+    """
 
     kind: Literal["iid"]
     silos: Count
 
 
 class DirichletPartition(Section):
-    """Splits one table into ``silos`` silos with label proportions drawn from Dirichlet(alpha)."""
+    """Splits one table into ``silos`` silos with label proportions drawn from Dirichlet(alpha).
+
+    Attributes:
+        silos: how many.
+        alpha: concentration: the smaller, the more the proportions differ.
+    """
 
     kind: Literal["dirichlet"]
     silos: Count
@@ -59,7 +68,13 @@ Transform = (
 
 
 class DateRange(Section):
-    """The first and the last plausible day of a column, and how its cells write a date."""
+    """The first and the last plausible day of a column, and how its cells write a date.
+
+    Attributes:
+        first: ``from``: the first plausible day, as in ``2020-05-17``.
+        last: ``to``: the last plausible day, after the first.
+        order: how cells write a date: ``ymd`` (2020-05-17), ``dmy`` (17.5.2020) or ``mdy`` (5/17/2020).
+    """
 
     first: Annotated[date, Field(alias="from")]
     last: Annotated[date, Field(alias="to")]
@@ -326,6 +341,13 @@ class DataConfig(Section):
         return (self.label,) if isinstance(self.label, str) else self.label
 
     @property
+    def source_text(self) -> str:
+        """The source as a reader sees it."""
+        if isinstance(self.source, str):
+            return self.source
+        return ", ".join(f"{silo} = {one}" for silo, one in self.source.items())
+
+    @property
     def several(self) -> int:
         """How many labels a record has, if there are several; else 0."""
         return 0 if isinstance(self.label, str) else len(self.labels)
@@ -438,13 +460,6 @@ def features_named(data: DataConfig) -> tuple[str, ...]:
     return (*(data.ranges or {}), *(data.dates or {}), *(data.categories or {}))
 
 
-def source_text(source: str | Mapping[str, str]) -> str:
-    """Returns a source as a reader sees it."""
-    if isinstance(source, str):
-        return source
-    return ", ".join(f"{silo} = {one}" for silo, one in source.items())
-
-
 def without_folder(source: str | dict[str, str]) -> str | dict[str, str]:
     """Returns a source of records or of weights without its folder, which differs from party to party."""
     if not isinstance(source, str):
@@ -496,6 +511,11 @@ class ModelConfig(Section):
     """Which model: a bundled name or ``module:factory``; ``seed`` fixes its public initial weights.
 
     ``loss`` takes the place of the loss that belongs to a linear head.
+
+    Attributes:
+        name: a bundled name, or ``module:factory``.
+        seed: fixes the public initial weights.
+        loss: a loss of one's own for a linear head under stable-steps.
     """
 
     name: str = "logistic"

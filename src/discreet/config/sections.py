@@ -143,6 +143,12 @@ class PrivacyConfig(Section):
     silos survive. A CONDITIONAL analysis is used only if its assumption is named in ``accept_assumptions``.
 
     Attributes:
+        unit: what is protected: one record, one person with all records, or one silo (``client``).
+        epsilon: the target ε; in its place ``noise_multiplier``.
+        noise_multiplier: noise of the silos that the target counts, over the sensitivity of a round's sum; in
+            place of ``epsilon``.
+        delta: the δ at which ε is stated.
+        accept_assumptions: names of assumptions without which an analysis is not used.
         mechanism: law of the noise. ``discrete-laplace`` is for questions that count records: narrower than
             Gaussian noise for one to a few questions, and dearer where many releases compose.
         against: whom the target is for. ``outsiders`` leaves other members out, as publications do that count
@@ -199,7 +205,13 @@ class AggregationConfig(Section):
 
 
 class Dropout(Section):
-    """A rehearsed failure: ``silo`` disappears in ``round`` before it sends the message of ``stage``."""
+    """A rehearsed failure: ``silo`` disappears in ``round`` before it sends the message of ``stage``.
+
+    Attributes:
+        silo: which one.
+        round: from 1.
+        stage: the message before which it disappears.
+    """
 
     silo: str
     round: Count
@@ -266,6 +278,15 @@ class Config(Section):
     """The whole file: a training, or questions in its place.
 
     Attributes:
+        name: what the training is called in reports and ledgers.
+        about: what a board asks and no program can know.
+        data: where the records are, and what is publicly known of them.
+        model: which model is trained.
+        training: what silos and server compute, and in how many rounds.
+        privacy: what must be guaranteed.
+        aggregation: how the silos' contributions are summed.
+        run: how this machine carries the plan out.
+        speed: processes and device; changes no guarantee.
         ask: questions about columns of tables, answered by one sum. Tables ``model`` and ``training`` then
             say so, and are left out of a file.
         evaluate: how good the model is on held-out records, asked between rounds under a guarantee.

@@ -32,6 +32,14 @@ class ConvexStepsSection(DecayingSection):
     range: the most that a record's residual counts. ``class_weights`` has a public number for each class, in
     their order, by which its records count; they are divided by the largest, and cost no more noise. Or a
     table, by which noisy counts before the first round give them.
+
+    Attributes:
+        learning_rate: per record: steps follow the sum over a batch.
+        steps: of a pass; ``each`` gives every record, or person, its own.
+        records_per_step: in place of ``steps``: larger silos take more.
+        passes: over the records in a round.
+        residual_cap: the most that a record's residual counts; 1 caps nothing.
+        class_weights: a public number for each class, or a table by which noisy counts give them.
     """
 
     sources: ClassVar[tuple[str, ...]] = ("wu2017", "hardt2016")

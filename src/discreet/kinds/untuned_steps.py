@@ -22,6 +22,12 @@ class UntunedStepsConfig(LocalSection):
     """Stable-steps without a learning rate: `discreet.plan.untuned` finds one, and the steps that allow it.
 
     A plan holds the `StableStepsConfig` that it leads to, never this table.
+
+    Attributes:
+        learning_rate: left to the plan.
+        steps: left to the plan.
+        residual_cap: the most that a record's residual counts; ``auto`` leaves it to the plan.
+        class_weights: a public number for each class, or a table by which noisy counts give them.
     """
 
     sources: ClassVar[tuple[str, ...]] = ConvexStepsSection.sources

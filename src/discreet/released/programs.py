@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
 import warnings
@@ -16,6 +17,7 @@ import torch
 from torch import nn
 
 from discreet.data import TableRules
+from discreet.data.columns import Days
 from discreet.errors import ConfigurationError
 from discreet.released.model import Model
 from discreet.released.scorer import ArrayScorer, TableScorer, numeric_columns, text_columns
@@ -25,10 +27,16 @@ if TYPE_CHECKING:
 
 ABOUT = "discreet"
 """The entry of a program's metadata that says where its weights come from, as JSON."""
+COLUMNS = "columns"
+"""The entry of an ONNX file's metadata that says what each input holds, in order, as JSON."""
 
 _INNER, _ANSWER = "scorer/", "answer"
 _OPSET, _ML_OPSET = 20, 4
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_DAY = (
+    "a day as its proleptic Gregorian ordinal, the number that Python's datetime.date.toordinal gives: "
+    "0001-01-01 is 1; NaN where it is missing"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +67,10 @@ def onnx_program(model: Model) -> bytes:
     """Returns an ONNX file; for tables it takes one input of shape ``(n, 1)`` for each raw column, by name.
 
     Columns of numbers are float64, NaN where one is missing, columns of texts are strings, which must be
-    spelled as the plan does. Other models take ``features``. The outputs are ``label`` and ``probabilities``;
-    of several labels ``labels`` and ``probabilities``, both ``(n, K)``; of a regression ``prediction``, of
-    shape ``(n,)``.
+    spelled as the plan does; the metadata's entry ``columns`` says which is which, in order. A date is the
+    number that `datetime.date.toordinal` gives. Other models take ``features``. The outputs are ``label`` and
+    ``probabilities``; of several labels ``labels`` and ``probabilities``, both ``(n, K)``; of a regression
+    ``prediction``, of shape ``(n,)``.
 
     Raises:
         ConfigurationError: if onnx is not installed, torch cannot trace the network, or ONNX has not what it
@@ -125,8 +134,23 @@ def _with_cells(model: Model, traced: _Traced, scorer: ModelProto) -> ModelProto
     versions = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
     made = helper.make_model(graph, producer_name=ABOUT, opset_imports=versions, ir_version=scorer.ir_version)
     made.functions.extend(inner.functions)
-    helper.set_model_props(made, {ABOUT: model.origin.text()})
+    told = {} if traced.rules is None else {COLUMNS: json.dumps(_told(traced.rules), ensure_ascii=False)}
+    helper.set_model_props(made, {ABOUT: model.origin.text(), **told})
     return made
+
+
+def _told(rules: TableRules) -> list[dict[str, Any]]:
+    """Returns of every input, in order, its name and what its cells must be."""
+    columns = rules.schema.columns
+    numbers = [
+        {"name": one.column, "holds": _DAY if isinstance(one, Days) else "a number; NaN where it is missing"}
+        for one in numeric_columns(columns)
+    ]
+    texts = [
+        {"name": one.column, "holds": "a text; empty where it is missing", "texts": list(one.texts)}
+        for one in text_columns(columns)
+    ]
+    return [*numbers, *texts]
 
 
 def _class(model: Model) -> tuple[list[NodeProto], list[Any]]:

@@ -14,7 +14,7 @@ from discreet.config.evaluated import evaluation
 from discreet.data.standard import Place
 from discreet.errors import ConfigurationError
 from discreet.kinds import Asked, StableStepsConfig
-from discreet.plan import Plan, composable_cost, parse_plan, seen
+from discreet.plan import Plan, parse_plan, seen
 from discreet.plan.centring import Centring
 from discreet.plan.counted import one_after_the_other, parts
 from discreet.plan.follows import unlike_its_config
@@ -159,7 +159,15 @@ def test_a_plan_is_read_back_and_follows_from_its_config(plan: Plan) -> None:
     read = parse_plan(plan.document())
     assert read.digest() == plan.digest()
     assert unlike_its_config(read) is None
-    assert composable_cost(read, 1) != composable_cost(read, plan.releases)
+
+
+def test_a_plan_whose_columns_cannot_be_read_is_none() -> None:
+    document = json.loads(planned().document())
+    document["plan"]["config"]["data"]["ranges"]["age"] = [0, 0]
+    document["digest"] = digest(document["plan"])
+    with pytest.raises(ConfigurationError, match="the plan must be a plan; a field of it is not") as refused:
+        parse_plan(json.dumps(document).encode())
+    assert type(refused.value) is ConfigurationError
 
 
 @pytest.mark.parametrize("key", ["release", "grid", "capacities", "guarantees"])

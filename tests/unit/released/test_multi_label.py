@@ -18,6 +18,9 @@ from discreet.session import Frames, Run, Target, plan_training, train
 from tests.unit.released.conftest import Said
 from tests.unit.released.test_export import onnx_feeds
 
+# Rows hold texts that no plan knows, of which a warning tells.
+pytestmark = pytest.mark.filterwarnings("ignore:the records, column")
+
 LABELS = ("diabetes", "stroke")
 
 
@@ -71,6 +74,8 @@ def test_every_label_has_a_probability_and_a_text(labels: Run, labelled: Path) -
     assert found.shape == (40, 2)
     named = np.where(found > 0.5, "yes", "no")
     assert labels.predict(ROWS).tolist() == named.tolist()
+    with pytest.raises(ConfigurationError, match="'threshold' must be left out"):
+        score_file(load_model(labels.path), labelled, threshold=0.1)
     written = score_file(load_model(labels.path), labelled).as_csv().splitlines()
     assert written[0] == "row,diabetes,stroke,probability of diabetes = yes,probability of stroke = yes"
     assert written[1].split(",")[1:3] == named[0].tolist()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from discreet.engines.local import Opening
 from discreet.engines.local import run as run_locally
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan, composable_cost, parse_plan
+from discreet.plan.assumptions import NO_CHOSEN_END
 from discreet.plan.counted import parts
 from discreet.plan.follows import require_follows
 from discreet.plan.guaranteed import against
@@ -26,7 +29,10 @@ from discreet.plan.held_out import evaluation_text
 from discreet.plan.order import Order
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Intent
+from discreet.privacy.units import Status
+from discreet.released import Scores, model_card, score_file
 from discreet.rounds import RoundReport, RunDirectory
+from discreet.rounds.judging import Evaluated, best, held_out, said_of_released, stops
 from discreet.session.finish import finish, summarise
 from discreet.session.public import plan_without_data
 from discreet.statistics.evaluation import COMMONEST
@@ -39,6 +45,14 @@ SETTINGS: dict[str, Any] = {"rounds": 6, "local": LOCAL, "privacy": {"clip_norm"
 def planned(evaluate: dict[str, Any] | None, *, epsilon: float = 8.0, **changes: Any) -> Plan:
     public = hospitals(**changes.pop("rules", {})).public(capacity=300)
     return plan_training(public, target=Target(epsilon), evaluate=evaluate, **{**SETTINGS, **changes})
+
+
+def scores_of(run: Run) -> Scores:
+    """Predicts what one silo holds, from a file."""
+    path, table = run.path.parent / "rows.csv", next(iter(hospitals().by_silo.values()))
+    rows = zip(*(table[name] for name in table), strict=True)
+    path.write_text("\n".join(",".join(map(str, row)) for row in ([*table], *rows)))
+    return score_file(run.released, path)
 
 
 def weights(run: Run) -> Any:
@@ -120,7 +134,7 @@ def test_a_small_epsilon_leaves_every_row_of_the_training_as_it_is() -> None:
 
 def test_what_composes_with_others_is_the_larger_curve_and_several_records_are_on_both_sides() -> None:
     one, other = planned(None), planned({"every": 2, "epsilon": 8.0})
-    cost, both = composable_cost(one, one.releases), composable_cost(other, other.releases)
+    cost, both = composable_cost(one), composable_cost(other)
     assert both["mu"] >= cost["mu"]  # type: ignore[operator]
     assert both["mu"] < 1.2 * cost["mu"]  # type: ignore[operator]
     two, twice = for_persons(one)[0][1].epsilon, for_persons(other)[0][1].epsilon
@@ -158,10 +172,10 @@ def test_evaluations_say_what_an_exact_measurement_says(tmp_path: Path) -> None:
     run = train(planned({"every": 2, "epsilon": 200.0, "bins": 50}), hospitals(), out=tmp_path / "r", seed=1)
     lines = [line for line in run.metrics if "held_out" in line]
     assert [one.after for one in run.evaluations] == [2, 4, 6]
-    held_out = federation_of(run.plan.data, by_silo=hospitals().by_silo).pooled_test()
+    records = federation_of(run.plan.data, by_silo=hospitals().by_silo).pooled_test()
     for line, found in zip(lines, run.evaluations, strict=True):
         rows = {row.name: row for row in found.answer.rows}
-        assert rows["units"].value == pytest.approx(len(held_out), abs=4)
+        assert rows["units"].value == pytest.approx(len(records), abs=4)
         assert line["held_out"]["accuracy"][0] == rows["accuracy"].value
         assert rows["accuracy"].value == pytest.approx(line["accuracy"], abs=0.01)
         assert line["held_out"]["auc"][0] == pytest.approx(line["auc"], abs=0.03)
@@ -218,15 +232,21 @@ def test_no_earlier_evaluation_passes_for_the_last(evaluated: Run, tmp_path: Pat
 def test_a_threshold_is_an_edge_and_decides_who_is_called_so(tmp_path: Path) -> None:
     asked = {"every": 6, "epsilon": 300.0, "bins": [0.2, 0.5], "threshold": 0.2}
     run = train(planned(asked), hospitals(), out=tmp_path / "run", seed=1)
-    held_out = federation_of(run.plan.data, by_silo=hospitals().by_silo).pooled_test()
-    called = run.released.probabilities(held_out.features)[:, 1] >= 0.2
+    records = federation_of(run.plan.data, by_silo=hospitals().by_silo).pooled_test()
+    called = run.released.probabilities(records.features)[:, 1] >= 0.2
     (found,) = run.evaluations
     assert found.answer.grid is not None
-    exact = [[(called[held_out.labels == label] == one).sum() for one in (0, 1)] for label in (0, 1)]
+    exact = [[(called[records.labels == label] == one).sum() for one in (0, 1)] for label in (0, 1)]
     cells = [[cell.value for cell in row[:2]] for _, row in found.answer.grid.rows[:2]]
     assert np.abs(np.subtract(cells, exact)).max() <= 2
-    right = (called == held_out.labels).mean()
+    right = (called == records.labels).mean()
     assert run.metrics[-1]["held_out"]["accuracy"][0] == pytest.approx(right, abs=0.02)
+    for file in ("answers.csv", "report.html"):
+        assert "accuracy at 0.2" in (run.path / file).read_text()
+    assert run.metrics[-1]["held_out"]["threshold"] == 0.2
+    assert "evaluations under the guarantee call the second class from 0.2 on" in model_card(run.path)
+    assert "--threshold 0.2" in scores_of(run).notes[-1]
+    assert run.verify()
     with pytest.raises(ConfigurationError, match=r"'threshold' must be an edge of 'bins', 0\.2, 0\.5"):
         planned({**asked, "threshold": 0.3})
 
@@ -255,6 +275,12 @@ def test_a_release_that_may_have_been_seen_stays_charged(lost: int, tmp_path: Pa
     assert run.record.spending.lost == (lost,)
     assert run.record.spending.charged == 9
     assert [one.after for one in run.evaluations] == ([2, 4, 6] if lost == 2 else [4, 6])
+    page = (run.path / "report.html").read_text()
+    assert f"{run.plan.order.name(lost)} was not repeated" in page
+    table = page[page.index("<h3>Rounds</h3>") :].split("</table>")[0]
+    named = re.findall(r"<tr><t[dh][^>]*>([^<]*)<", table[table.index("<tbody>") :])
+    after = [f"evaluation after round {number}" for number in (2, 4, 6)]
+    assert named == ["1", "2", after[0], "3", "4", after[1], "5", "6", after[2]]
     assert run.verify()
 
 
@@ -271,8 +297,18 @@ def test_a_training_that_does_not_improve_ends_and_stays_ended(tmp_path: Path) -
     again = train(plan, hospitals(), out=run.path, seed=1, opening=Opening.RESUME)
     assert again.record.spending.charged == charged
     assert (run.path / "ledger.jsonl").read_bytes() == ledger
-    # The planned number is the bound that every row states.
+    # The planned number is the bound that every row states, and that counts: results chose the end.
     assert run.guarantees[0].epsilon == plan.guarantees[0].epsilon
+    budget, spent = plan.spent(plan.releases), plan.spent(charged)
+    assert composed([run], delta=budget.delta).epsilon == pytest.approx(budget.epsilon, rel=1e-6)
+    assert budget.epsilon > 1.05 * spent.epsilon
+    assert (spent.status, NO_CHOSEN_END in spent.assumptions) == (Status.CONDITIONAL, True)
+    assert NO_CHOSEN_END not in budget.assumptions
+    result = json.loads((run.path / "result.json").read_text())
+    page = (run.path / "report.html").read_text()
+    assert result["composable"] == composable_cost(plan)
+    assert f"{charged} releases charged; CONDITIONAL, if {NO_CHOSEN_END}" in page
+    assert result["rounds"]["completed"] == charged // 2
 
 
 STRAYING: dict[str, Any] = {
@@ -295,9 +331,9 @@ def test_the_model_of_the_best_evaluation_is_released(kept: Run, tmp_path: Path)
     assert chosen != lines[-1], "the last model must not be the best for this to be a test"
     arrays = kept.record.directory.load_state().arrays
     assert not np.array_equal(arrays["parameters"], arrays["kept"])
-    held_out = federation_of(kept.plan.data, by_silo=hospitals().by_silo).pooled_test()
-    found = kept.released.probabilities(held_out.features).argmax(axis=1)
-    assert (found == held_out.labels).mean() == pytest.approx(chosen["accuracy"])
+    records = federation_of(kept.plan.data, by_silo=hospitals().by_silo).pooled_test()
+    found = kept.released.probabilities(records.features).argmax(axis=1)
+    assert (found == records.labels).mean() == pytest.approx(chosen["accuracy"])
     result = json.loads((kept.path / "result.json").read_text())
     assert result["metrics"]["accuracy"] == chosen["accuracy"]
     # Its interval holds the choice: it is wider than that of one evaluation by itself.
@@ -308,11 +344,56 @@ def test_the_model_of_the_best_evaluation_is_released(kept: Run, tmp_path: Path)
         f"Released is the model after round {1 + int(np.argmax(told))}"
         in (kept.path / "report.html").read_text()
     )
+    assert result["rounds"] == {
+        "planned": 4, "completed": 4, "lost": 0, "aborted": 0, "kept": 1 + int(np.argmax(told))
+    }  # fmt: skip
+    assert kept.record.origin.completed == kept.released.origin.completed == result["rounds"]["kept"]
+    said = f"this is the model after round {result['rounds']['kept']}"
+    assert f"8 of 8 planned releases (4 rounds, 4 evaluations); {said}" in model_card(kept.path)
     assert kept.verify()
     last = train(planned({"every": 1, "epsilon": 300.0}, epsilon=1.0, **STRAYING), hospitals(),
                  out=tmp_path / "last", seed=2)  # fmt: skip
     assert weights(last).tobytes() == weights(kept).tobytes()
     assert "kept" not in last.record.directory.load_state().arrays
+
+
+RARE = {"kind": "stable-steps", "learning_rate": 0.01, "steps": 2, "class_weights": [1, 9]}
+
+
+@pytest.mark.parametrize(
+    ("local", "asked"),
+    [(RARE, {"bins": 2}), (LOCAL, {"bins": [0.1], "threshold": 0.1})],
+    ids=["class weights", "a threshold"],
+)
+def test_a_model_that_names_nobody_is_not_the_best(local: Any, asked: dict[str, Any]) -> None:
+    """Its accuracy is that of the commonest class, which class weights and a threshold give up."""
+    stated = {"every": 2, "epsilon": 8.0, "keep": "best", "stop": {"patience": 1}, **asked}
+    plan = planned(stated, local=local, privacy={"clip_norm": 1.0} if local is LOCAL else None)
+    names_some = Evaluated(2, np.array([[1700.0, 20.0, 0.0], [200.0, 80.0, 0.0]]).ravel(), 3)
+    names_nobody = Evaluated(4, np.array([[1890.0, 95.0, 0.0], [10.0, 5.0, 0.0]]).ravel(), 3)
+    found = (names_some, names_nobody)
+    one, other = (held_out(plan, evaluation) for evaluation in found)
+    assert one.accuracy is not None
+    assert other.accuracy is not None
+    assert one.accuracy.value < other.accuracy.value
+    assert best(plan, found) is names_some
+    assert best(plan, (names_nobody, names_some)) is names_some
+    assert stops(plan, found)
+    assert not stops(plan, (names_nobody, names_some))
+    said = said_of_released(plan, found)
+    assert said is not None
+    assert said.balanced is not None
+    assert one.balanced is not None
+    assert said.balanced.value == pytest.approx((1700 / 1900 + 80 / 100) / 2)
+    assert said.balanced.low < one.balanced.low < one.balanced.high < said.balanced.high
+    assert said.to_json()["balanced_accuracy"] == list(said.balanced)
+    at = " at 0.1" if "threshold" in asked else ""
+    assert [text.split(" 8")[0] for text in said.texts()[:2]] == [f"accuracy{at}", f"balanced accuracy{at}"]
+    assert "best balanced accuracy" in evaluation_text(plan)
+    usual = planned({"every": 2, "epsilon": 8.0, "keep": "best", "bins": 2})
+    assert best(usual, found) is names_nobody
+    assert "balanced" not in evaluation_text(usual)
+    assert held_out(usual, names_some).to_json().keys() == {"accuracy", "auc"}
 
 
 def test_a_run_that_keeps_its_best_model_goes_on_with_it(kept: Run, tmp_path: Path) -> None:
@@ -325,8 +406,23 @@ def test_a_run_that_keeps_its_best_model_goes_on_with_it(kept: Run, tmp_path: Pa
     assert again.verify()
 
 
-@pytest.mark.parametrize("other", ["last", "none"])
-def test_another_model_is_not_passed_off_as_the_best(kept: Run, tmp_path: Path, other: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda arrays: arrays.update(kept=arrays["parameters"]), "must keep the model that release"),
+        (lambda arrays: arrays.pop("kept"), "must keep a second model"),
+        (lambda arrays: arrays.update(parameters=arrays["kept"]), "must hold the weights that release 8"),
+        (lambda arrays: arrays.update(certified=np.zeros(3)), "must hold the arrays of its training"),
+        (
+            lambda arrays: arrays.update({"server.rounds": np.zeros(2)}),
+            "must hold the arrays of its training",
+        ),
+    ],
+    ids=["last", "none", "parameters", "further", "longer"],
+)
+def test_another_model_is_not_passed_off_as_the_best(
+    kept: Run, tmp_path: Path, change: Callable[[Any], Any], said: str
+) -> None:
     """The state is made anew around another model, and every digest that names it."""
     import shutil
 
@@ -334,16 +430,15 @@ def test_another_model_is_not_passed_off_as_the_best(kept: Run, tmp_path: Path, 
 
     from discreet.privacy.ledger import Completed, LedgerWriter
     from discreet.verify import VerificationFailure
-    from discreet.verify.models import _require_best
+    from discreet.verify.evidence import Evidence
+    from discreet.verify.models import check_models
 
     folder = tmp_path / "copy"
     shutil.copytree(kept.path, folder)
     data = (folder / "state.safetensors").read_bytes()
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     arrays = load(data)
-    arrays["kept"] = arrays["parameters"]
-    if other == "none":
-        del arrays["kept"]
+    change(arrays)
     forged = save(arrays, metadata=header["__metadata__"])
     (folder / "state.safetensors").write_bytes(forged)
     entries = list(kept.record.entries)
@@ -353,8 +448,8 @@ def test_another_model_is_not_passed_off_as_the_best(kept: Run, tmp_path: Path, 
             ledger.append(entry)
         assert isinstance(entries[-1], Completed)
         ledger.append(dataclasses.replace(entries[-1], led_to=hashlib.sha256(forged).hexdigest()))
-    with pytest.raises(VerificationFailure, match="must keep"):
-        _require_best(open_run(folder).record)
+    with pytest.raises(VerificationFailure, match=said):
+        check_models(Evidence(open_run(folder).record))
 
 
 def test_classes_of_arrays_are_counted(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def _carry_out(wire: Wire, folder: ServerFolder, announce: _Announce, patience_s
             engine.close()
         spent = spending(ledger.entries)
     write_model(folder.run, plan, model, final, spent, seeded=engine.seeded)
-    write_outcome(folder.outcome, guarantee=plan.spent(spent.charged))
+    write_outcome(folder.outcome, guarantee=plan.spent(plan.releases))
     return final
 
 

@@ -155,7 +155,8 @@ def _grouped(
     by_group = spread.reshape(*spread.shape[:2], groups, -1).permute(0, 2, 3, 1)
     patches = seen.reshape(*spread.shape[:2], math.prod(window.kernel), groups, -1).permute(0, 3, 1, 2, 4)
     gradients = product(by_group, patches.flatten(3))
-    return Explicit(gradients.view(*gradients.shape[:3], *window.kernel, -1).permute(0, 1, 2, 5, 3, 4))
+    by_position = gradients.view(*gradients.shape[:3], *window.kernel, -1)
+    return Explicit(by_position.permute(0, 1, 2, 5, 3, 4))
 
 
 def _windows(
