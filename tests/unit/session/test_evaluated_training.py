@@ -284,6 +284,24 @@ def test_a_release_that_may_have_been_seen_stays_charged(lost: int, tmp_path: Pa
     assert run.verify()
 
 
+def test_where_the_only_evaluation_is_lost_the_last_model_is_released_and_the_page_says_why(
+    tmp_path: Path,
+) -> None:
+    plan, out = planned({"every": 2, "epsilon": 8.0, "keep": "best"}, rounds=2), tmp_path / "run"
+    with pytest.raises(Killed):
+        train(plan, hospitals(), out=out, seed=1, observe=killed_at(2), evaluate=False)
+    from discreet.privacy.ledger import LedgerWriter
+
+    with LedgerWriter.open(out / "ledger.jsonl") as ledger:
+        ledger.append(Intent(3, "0" * 64))
+    run = train(plan, hospitals(), out=out, seed=1, opening=Opening.RESUME, evaluate=False)
+    page = (run.path / "report.html").read_text()
+    assert "Nothing was measured without noise. The evaluation after round 2 was lost and stays" in page
+    assert "since no evaluation was completed" in page
+    assert "3 planned releases (2 rounds, 1 evaluation)" in page
+    assert run.verify()
+
+
 def test_a_training_that_does_not_improve_ends_and_stays_ended(tmp_path: Path) -> None:
     # At this ε accuracies are exact to a unit, and a model that does not move cannot improve.
     still: dict[str, Any] = {"rounds": 8, "server": {"kind": "averaging", "learning_rate": 1e-9}}
