@@ -18,7 +18,7 @@ from discreet.rounds.preparing import announced_map, prepared_from, record_map
 
 
 def prepared_facts(run: RunRecord) -> tuple[Fact, ...]:
-    """Returns what noisy sums before the first round gave: class weights, or centres and scales of numbers."""
+    """Returns what noisy sums before the first round gave: class weights, or centres and scales."""
     plan, stated = run.plan, run.plan.preparing
     if not isinstance(stated, ClassWeightsConfig | StandardiseConfig) or not run.spending.completed:
         return ()
