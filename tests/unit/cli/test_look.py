@@ -44,6 +44,7 @@ def test_a_draft_names_how_the_files_are_written_and_marks_all_that_records_say(
         write(tmp_path / f"{name}.csv", 100)
     data = look(tmp_path / "north.csv", tmp_path / "south.csv", "--label", "krank")
     assert data["source"] == {name: f"csv:{tmp_path}/{name}.csv" for name in ("north", "south")}
+    assert look(tmp_path, "--label", "krank") == data
     assert (data["separator"], data["encoding"], data["decimal"]) == (
         ";", "draft: cp1252; replace by public knowledge", "draft: ,; replace by public knowledge",
     )  # fmt: skip
