@@ -122,8 +122,12 @@ def _person_table(person: object) -> object:
     return person
 
 
-def _label_or_labels(stated: object) -> object:
-    """Refuses what is neither a column nor a list of two to eight, in one line for both."""
+def label_or_labels(stated: object) -> object:
+    """Refuses what is neither a column nor a list of two to eight, in one line for both.
+
+    Raises:
+        ValueError: as the rest of a line that begins with the key.
+    """
     if isinstance(stated, str):
         return stated
     names = list(stated) if isinstance(stated, list | tuple) else []
@@ -136,7 +140,7 @@ def _label_or_labels(stated: object) -> object:
     return tuple(names)
 
 
-Label = Annotated[str | tuple[str, ...], BeforeValidator(_label_or_labels)]
+Label = Annotated[str | tuple[str, ...], BeforeValidator(label_or_labels)]
 Source = Annotated[str | dict[str, str], BeforeValidator(_text_or_texts)]
 Written = str | dict[str, str]
 Missing = Literal["indicator", "neutral"]

@@ -45,7 +45,9 @@ class JointLabels(nn.Module):
 
 def bits(labels: int) -> torch.Tensor:
     """Returns the labels of every combination, float32, shape ``(2^labels, labels)``."""
-    return ((torch.arange(1 << labels)[:, None] >> torch.arange(labels)) & 1).float()
+    # Constants, for ONNX has no shift.
+    rows = [[float(number >> place & 1) for place in range(labels)] for number in range(1 << labels)]
+    return torch.tensor(rows)
 
 
 def labels_of(model: nn.Module) -> int:

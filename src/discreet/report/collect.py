@@ -14,7 +14,6 @@ from discreet.accounting import tradeoff
 from discreet.data import bundled_attribution
 from discreet.documents import read_json
 from discreet.errors import ConfigurationError, LedgerError
-from discreet.kinds.preparation import ClassWeightsConfig
 from discreet.plan import Plan, public_units
 from discreet.plan.counted import contributions, parts
 from discreet.plan.held_out import measure_text
@@ -31,7 +30,6 @@ from discreet.report.content import (
     AttackBound,
     Comparison,
     CompletedRound,
-    Fact,
     LostRound,
     Measured,
     ReportInput,
@@ -39,12 +37,12 @@ from discreet.report.content import (
 )
 from discreet.report.evaluated import released_and_others
 from discreet.report.facts import plan_facts
+from discreet.report.prepared import prepared_facts
 from discreet.report.refusals import refusals
 from discreet.report.shapes import Shown, model_shapes, shown, shown_rules
 from discreet.report.silo_budgets import silo_budgets
 from discreet.rounds import RunRecord, read_record
 from discreet.rounds.judging import best, evaluated_from
-from discreet.rounds.preparing import announced_map, prepared_from
 
 _SOFTWARE = ("torch", "numpy", "scipy", "cryptography")
 _SILO_PREFIXES = ("accuracy/", "mae/")
@@ -83,7 +81,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         outcomes=outcomes,
         final=next((one.measured for one in completed if one.release == _released_after(run)), None),
         comparison=_comparison(directory.file("comparison.json")),
-        facts=(*plan_facts(plan), *_class_weights(run), *_released_model(run)),
+        facts=(*plan_facts(plan), *prepared_facts(run), *_released_model(run)),
         refusals=refusals(plan, outcomes),
         citations=citations(plan),
         plan_digest=plan.digest(),
@@ -243,23 +241,6 @@ def _released_model(run: RunRecord) -> tuple[Fact, ...]:
         return (Fact("Released model", f"after round {chosen.after}", which),)
     why = f"noise hid the {measure} of every evaluation" if asked else "no evaluation was completed"
     return (Fact("Released model", "the last", f"since {why}"),)
-
-
-def _class_weights(run: RunRecord) -> tuple[Fact, ...]:
-    """Returns the class weights that noisy counts gave, if they did and a state has them."""
-    plan, stated = run.plan, run.plan.preparing
-    if not isinstance(stated, ClassWeightsConfig) or not run.spending.completed:
-        return ()
-    try:
-        found = prepared_from(run.directory.load_state().arrays)
-    except LedgerError:
-        return ()
-    if found is None:
-        return (Fact("Class weights", "1 each", "the noisy counts were lost, and stay charged"),)
-    classes = plan.data.classes or tuple(map(str, range(plan.facts.num_classes)))
-    weights = announced_map(plan, found).ravel().tolist()
-    each = ", ".join(f"{name}: {weight:.3g}" for name, weight in zip(classes, weights, strict=True))
-    return (Fact("Class weights", each, "how much a record of each class counts, by noisy counts"),)
 
 
 def _shapes(run: RunRecord) -> Shown | None:
