@@ -36,7 +36,7 @@ from discreet.report.content import (
     RoundOutcome,
 )
 from discreet.report.evaluated import released_and_others
-from discreet.report.facts import plan_facts
+from discreet.report.facts import Fact, plan_facts
 from discreet.report.prepared import prepared_facts
 from discreet.report.refusals import refusals
 from discreet.report.shapes import Shown, model_shapes, shown, shown_rules
