@@ -146,6 +146,8 @@ def _carry_out(wire: Wire, folder: ServerFolder, announce: _Announce, patience_s
         if not engine.seeded:
             engine.require_secret_noise()
         state = restore(folder.run, ledger, initial_state(plan, flatten(model)))
+        for release in spending(ledger.entries).lost:
+            announce(f"{plan.order.name(release)} was lost and stays charged", Level.WARNING)
         try:
             final = train(
                 plan,
