@@ -30,13 +30,14 @@ from discreet.report.content import (
     AttackBound,
     Comparison,
     CompletedRound,
+    Fact,
     LostRound,
     Measured,
     ReportInput,
     RoundOutcome,
 )
 from discreet.report.evaluated import released_and_others
-from discreet.report.facts import Fact, plan_facts
+from discreet.report.facts import plan_facts
 from discreet.report.prepared import prepared_facts
 from discreet.report.refusals import refusals
 from discreet.report.shapes import Shown, model_shapes, shown, shown_rules
