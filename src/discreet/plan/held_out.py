@@ -83,23 +83,23 @@ def with_weights(config: Config, weights: Floats) -> Config:
     return config.model_copy(update={"ask": (stated,)})
 
 
-def judges_balanced(config: Config) -> bool:
+def judges_balanced(plan: Plan) -> bool:
     """Says whether evaluations are compared by balanced accuracy, in place of accuracy.
 
     Class weights and a threshold say that the commonest class must not decide, as it does in the accuracy.
     """
-    weighted = getattr(config.training.local, "class_weights", None) is not None
-    return weighted or (config.evaluate is not None and config.evaluate.threshold is not None)
+    weighted = getattr(plan.training.local, "class_weights", None) is not None
+    return weighted or (plan.evaluating is not None and plan.evaluating.threshold is not None)
 
 
-def measure_text(config: Config) -> str:
+def measure_text(plan: Plan) -> str:
     """Names what evaluations are compared by."""
-    return "balanced accuracy" if judges_balanced(config) else "accuracy"
+    return "balanced accuracy" if judges_balanced(plan) else "accuracy"
 
 
 def evaluation_text(plan: Plan) -> str:
     """Says when held-out records are asked, whether that may end the training, and what is released."""
-    stated, measure = _stated(plan.config), measure_text(plan.config)
+    stated, measure = _stated(plan.config), measure_text(plan)
     stop = "" if stated.stop is None else f"; ends after {stated.stop.patience} without a better {measure}"
     rounds = "every round" if stated.every == 1 else f"every {stated.every} rounds, and after the last"
     best = f"; released is the model of the best {measure}, or the last where none is known"

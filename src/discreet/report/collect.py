@@ -236,7 +236,7 @@ def _released_model(run: RunRecord) -> tuple[Fact, ...]:
         asked = evaluated_from(run.directory.load_state().arrays)
     except LedgerError:
         return ()
-    measure = measure_text(plan.config)
+    measure = measure_text(plan)
     if (chosen := best(plan, asked)) is not None:
         which = f"the best {measure} of {count_of(len(asked), 'evaluation')}, the first of equals"
         return (Fact("Released model", f"after round {chosen.after}", which),)

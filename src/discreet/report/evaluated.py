@@ -68,7 +68,7 @@ def released_and_others(run: RunRecord) -> tuple[Answer, ...]:
         return over, found[-1].answer
     own = next(one for one in found if one.after == chosen.after)
     return _with_choice(
-        over, said_of_released(run.plan, asked), chosen.after, measure_text(run.plan.config)
+        over, said_of_released(run.plan, asked), chosen.after, measure_text(run.plan)
     ), own.answer
 
 

@@ -119,7 +119,7 @@ def held_out(plan: Plan, found: Evaluated, *, among: int = 1) -> HeldOut:
         (question,) = asked.questions
         threshold = question.called_from(edges) if isinstance(question, EvaluationQuestion) else HALF
         called = from_edge(edges, threshold).astype(np.int64)
-    by_balanced, balanced = judges_balanced(plan.config), None
+    by_balanced, balanced = judges_balanced(plan), None
     if by_balanced:
         cells, noise = _counts(asked, found, root_level(level, classes))
         balanced = balanced_accuracy(cells.ravel(), noise, called, level=level)

@@ -31,7 +31,7 @@ from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Intent
 from discreet.privacy.units import Status
 from discreet.released import Scores, model_card, score_file
-from discreet.rounds import RoundReport, RunDirectory
+from discreet.rounds import RoundOrder, RoundReport, RunDirectory
 from discreet.rounds.judging import Evaluated, best, held_out, said_of_released, stops
 from discreet.session.finish import finish, summarise
 from discreet.session.public import plan_without_data
@@ -85,7 +85,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Run:
         ({"bins": [0.2, 0.5]}, ""),
         ({"bins": 3}, "; the second class is called from 0.666667 on, for 'bins' have no edge at one half"),
         ({"bins": [0.1]}, "; the second class is called from 1 on, for 'bins' have no edge at one half"),
-        ({"bins": 3, "threshold": 1 / 3}, ""),
+        ({"bins": 3, "threshold": 1 / 3}, "; the second class is called from 0.333333 on"),
     ],
 )
 def test_a_threshold_that_follows_from_the_bins_is_said(settings: dict[str, Any], called: str) -> None:
@@ -292,8 +292,9 @@ def test_where_the_only_evaluation_is_lost_the_last_model_is_released_and_the_pa
         train(plan, hospitals(), out=out, seed=1, observe=killed_at(2), evaluate=False)
     from discreet.privacy.ledger import LedgerWriter
 
+    weights = RunDirectory(out).load_state().arrays["parameters"]
     with LedgerWriter.open(out / "ledger.jsonl") as ledger:
-        ledger.append(Intent(3, "0" * 64))
+        ledger.append(Intent(3, RoundOrder(3, 0, weights).context().hex()))
     run = train(plan, hospitals(), out=out, seed=1, opening=Opening.RESUME, evaluate=False)
     page = (run.path / "report.html").read_text()
     assert "Nothing was measured without noise. The evaluation after round 2 was lost and stays" in page
