@@ -16,7 +16,7 @@ import discreet
 from discreet.accounting import epsilon
 from discreet.accounting.composable import composable
 from discreet.config import Config, load_config, parse_config
-from discreet.config.sections import Dropout
+from discreet.config.run import Dropout
 from discreet.config.speed import SpeedConfig
 from discreet.engines.flower.consortium import rehearse
 from discreet.engines.local import LocalEngine, Opening, RunResult, prepare, run

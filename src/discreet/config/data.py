@@ -1,4 +1,4 @@
-"""The [data] and [model] tables: where the records are, what is publicly known of them, which model."""
+"""The [data] table: where the records are, and what is publicly known of them."""
 
 from __future__ import annotations
 
@@ -9,56 +9,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from discreet.config.partition import DirichletPartition, PartitionConfig
 from discreet.data.bins import MOST_BINS
 from discreet.data.dates import DateOrder
-from discreet.kinds.fields import Count, Positive, Section
+from discreet.kinds.fields import Count, Section
 from discreet.kinds.heads import MOST_LABELS
 from discreet.kinds.preparation import CentreConfig, PreparationConfig, ProjectConfig, StandardiseConfig
 
 MOST_CLASSES = 1 << 16
 """Whoever reads a plan writes down a text for each class of a table."""
-
-
-class IidPartition(Section):
-    """Splits one table into ``silos`` silos at random; simulation only.
-
-    Attributes:
-        silos: how many.
-    """
-
-    kind: Literal["iid"]
-    silos: Count
-
-
-class DirichletPartition(Section):
-    """Splits one table into ``silos`` silos with label proportions drawn from Dirichlet(alpha).
-
-    Attributes:
-        silos: how many.
-        alpha: concentration: the smaller, the more the proportions differ.
-    """
-
-    kind: Literal["dirichlet"]
-    silos: Count
-    alpha: Positive
-
-
-class ColumnPartition(Section):
-    """One silo for every value of a column, or for each of ``names``.
-
-    Attributes:
-        column: says which silo holds a record.
-        names: the public list of silos. One without records is empty, and a record of another silo is left
-            out. Without it the names are taken from the column, and are public.
-    """
-
-    kind: Literal["column"]
-    column: str
-    names: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-
-
-PartitionConfig = Annotated[IidPartition | DirichletPartition | ColumnPartition, Field(discriminator="kind")]
-
 
 Transform = (
     Literal["scattering", "scattering-maps", "centred-pixels"]
@@ -495,39 +454,3 @@ def counted_unit(data: DataConfig) -> str:
 def part_taken(data: DataConfig) -> str:
     """Returns the word, and a space, for the records that take part; nothing where all of them do."""
     return {None: "training ", "training": "training ", "held-out": "held-out ", True: ""}[data.asked]
-
-
-class LossConfig(Section):
-    """A loss of one's own for a linear head under stable-steps: a function, and its stated constants.
-
-    Attributes:
-        function: ``module:name``; see `discreet.kinds.stated_loss.StatedLoss`.
-        residual_norm: bound on the L2 norm of the gradient by the logits.
-        curvature: the most that the gradient moves for each unit that the logits move.
-    """
-
-    function: Annotated[str, Field(pattern=r"^\w+(\.\w+)*:\w+$")]
-    residual_norm: Positive
-    curvature: Positive
-
-
-class ModelConfig(Section):
-    """Which model: a bundled name or ``module:factory``; ``seed`` fixes its public initial weights.
-
-    ``loss`` takes the place of the loss that belongs to a linear head.
-
-    Attributes:
-        name: a bundled name, or ``module:factory``.
-        seed: fixes the public initial weights.
-        loss: a loss of one's own for a linear head under stable-steps.
-    """
-
-    name: str = "logistic"
-    seed: Annotated[int, Field(ge=0)] = 0
-    loss: LossConfig | None = None
-
-    @property
-    def own_code(self) -> tuple[str, ...]:
-        """Everything that somebody has to import, as ``module:name``."""
-        loss = () if self.loss is None else (self.loss.function,)
-        return (*((self.name,) if ":" in self.name else ()), *loss)

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from discreet.config.data import (
-    ColumnPartition,
-    DataConfig,
-    DirichletPartition,
-    IidPartition,
-    counted_unit,
-    part_taken,
-)
+from discreet.config.data import DataConfig, counted_unit, part_taken
+from discreet.config.partition import ColumnPartition, DirichletPartition, IidPartition
 from discreet.data import IN_MEMORY
 from discreet.data.table_files import of_several
 

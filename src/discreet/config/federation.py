@@ -7,14 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from discreet.config.data import (
-    WRITTEN,
-    ColumnPartition,
-    DataConfig,
-    DirichletPartition,
-    IidPartition,
-    features_named,
-)
+from discreet.config.data import WRITTEN, DataConfig, features_named
+from discreet.config.partition import ColumnPartition, DirichletPartition, IidPartition
 from discreet.data import (
     ColumnSilos,
     DirichletSilos,

@@ -10,8 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from discreet.config.data import DataConfig, ModelConfig
+from discreet.config.about import AboutConfig
+from discreet.config.data import DataConfig
 from discreet.config.evaluate import EvaluateConfig
+from discreet.config.model import ModelConfig
+from discreet.config.run import RunConfig
 from discreet.config.segments import MOST_ROUNDS, Segments
 from discreet.config.silos import SiloConfig, folded
 from discreet.config.speed import SpeedConfig
@@ -30,7 +33,7 @@ from discreet.kinds import (
     ServerConfig,
     UntunedStepsConfig,
 )
-from discreet.kinds.fields import Count, Positive, Section, one_line
+from discreet.kinds.fields import Positive, Section, one_line
 from discreet.kinds.model_facts import LINEAR
 from discreet.kinds.preparation import PreparationConfig
 from discreet.kinds.questions import MOST_QUESTIONS, Question
@@ -202,76 +205,6 @@ class AggregationConfig(Section):
     bits: Annotated[int, Field(ge=8, le=62)] | Literal["auto"] = "auto"
     rotation: bool = False
     noise_first: bool = False
-
-
-class Dropout(Section):
-    """A rehearsed failure: ``silo`` disappears in ``round`` before it sends the message of ``stage``.
-
-    Attributes:
-        silo: which one.
-        round: from 1.
-        stage: the message before which it disappears.
-    """
-
-    silo: str
-    round: Count
-    stage: Literal["advertise", "share", "mask", "confirm", "unmask"] = "mask"
-
-
-class RunConfig(Section):
-    """How this machine carries the plan out. Nothing here may change the guarantee.
-
-    Attributes:
-        seed: makes a simulation reproducible; whoever knows it can remove the noise, and the report says so.
-        evaluate: measure the model on held-out records after every round; these numbers are not private.
-        compare: also train without privacy, pooled and alone; never released, for the price of privacy.
-        dropouts: rehearsed failures; simulation only.
-    """
-
-    seed: Annotated[int, Field(ge=0)] | None = None
-    evaluate: bool = True
-    compare: bool = False
-    dropouts: tuple[Dropout, ...] = ()
-
-
-def _text(words: str) -> str:
-    """Refuses what is no text, or could steer a terminal."""
-    if not words.strip() or not all(letter.isprintable() or letter == "\n" for letter in words):
-        raise ValueError("must be some text of printable characters")
-    return words
-
-
-_Words = Annotated[str, Field(max_length=2000), AfterValidator(_text)]
-
-
-class AboutConfig(Section):
-    """What a board asks and no program can know: free text, agreed with the plan and shown in the report.
-
-    Nothing here changes what is computed. What is left out is shown as not stated.
-
-    Attributes:
-        controller: who is responsible for the training.
-        contact: whom to write to.
-        purpose: what the model is for, and what it is not for.
-        legal_basis: consent, law or contract; and until when.
-        population: whose records these are: period, inclusion, where they come from.
-        region: where these people live, or whose law applies.
-        contributions: how many records one person may have, and who sees to it.
-        why_epsilon: why this ε and this δ.
-        decided_by: who decided on them.
-        tuning: how settings, ranges and categories were found, and which runs were discarded.
-    """
-
-    controller: _Words | None = None
-    contact: _Words | None = None
-    purpose: _Words | None = None
-    legal_basis: _Words | None = None
-    population: _Words | None = None
-    region: _Words | None = None
-    contributions: _Words | None = None
-    why_epsilon: _Words | None = None
-    decided_by: _Words | None = None
-    tuning: _Words | None = None
 
 
 class Config(Section):

@@ -14,7 +14,6 @@ from discreet.kinds.contract import DecayingSection, LocalTraining
 from discreet.kinds.fields import Count, Positive, Probability, StepCount
 from discreet.kinds.float_error import with_slack
 from discreet.kinds.persons import PersonWeights
-from discreet.kinds.preparation import ClassWeightsConfig, PreparationConfig
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.weighted import ConvexLoss, StatedWeights, weights_text
 from discreet.privacy.events import Sampling
@@ -64,9 +63,9 @@ class ConvexStepsSection(DecayingSection):
         return self
 
     @property
-    def preparation(self) -> PreparationConfig | None:
-        """The table of class weights, where noisy counts give these."""
-        return self.class_weights if isinstance(self.class_weights, ClassWeightsConfig) else None
+    def weighs(self) -> StatedWeights | None:
+        """The class weights, or the table by which noisy counts give them."""
+        return self.class_weights
 
     def step_count(self, capacity: int) -> int | None:
         """Returns how many steps a silo of at most ``capacity`` records takes in a pass; None: one each."""

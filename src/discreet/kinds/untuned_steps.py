@@ -10,7 +10,6 @@ from discreet.errors import ConfigurationError
 from discreet.kinds.contract import LocalSection
 from discreet.kinds.convex_steps import ConvexStepsSection
 from discreet.kinds.fields import Probability
-from discreet.kinds.preparation import ClassWeightsConfig, PreparationConfig
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.stable_steps import StableSteps, StableStepsConfig
 from discreet.kinds.weighted import StatedWeights
@@ -41,9 +40,9 @@ class UntunedStepsConfig(LocalSection):
     class_weights: StatedWeights | None = None
 
     @property
-    def preparation(self) -> PreparationConfig | None:
-        """The table of class weights, where noisy counts give these."""
-        return self.class_weights if isinstance(self.class_weights, ClassWeightsConfig) else None
+    def weighs(self) -> StatedWeights | None:
+        """The class weights, or the table by which noisy counts give them."""
+        return self.class_weights
 
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""

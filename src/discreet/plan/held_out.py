@@ -88,8 +88,9 @@ def judges_balanced(plan: Plan) -> bool:
 
     Class weights and a threshold say that the commonest class must not decide, as it does in the accuracy.
     """
-    weighted = getattr(plan.training.local, "class_weights", None) is not None
-    return weighted or (plan.evaluating is not None and plan.evaluating.threshold is not None)
+    return plan.training.local.weighs is not None or (
+        plan.evaluating is not None and plan.evaluating.threshold is not None
+    )
 
 
 def measure_text(plan: Plan) -> str:

@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.config import Config
-from discreet.config.data import DataConfig, ModelConfig
+from discreet.config.about import AboutConfig
+from discreet.config.data import DataConfig
 from discreet.config.evaluate import EvaluateConfig
-from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
+from discreet.config.model import ModelConfig
+from discreet.config.sections import AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.encoding import Grid, Rotation
 from discreet.kinds import (
     LocalConfig,

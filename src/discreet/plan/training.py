@@ -6,7 +6,8 @@ import math
 from functools import lru_cache
 
 from discreet.config import Config
-from discreet.config.data import LossConfig, PersonConfig
+from discreet.config.data import PersonConfig
+from discreet.config.model import LossConfig
 from discreet.data.labels import NUMBER
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds import LocalConfig, QuantileClipping, SiloSetting, SiloTraining, following

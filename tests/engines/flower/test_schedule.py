@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from discreet.config import Config
-from discreet.config.sections import Dropout
+from discreet.config.run import Dropout
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.service import serve_training
 from discreet.engines.local import run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.security.faults.mutant import OWN_FILES, VERIFY, Mutant, attack
 
 FORGED = "tests/unit/verify/test_forged_measurements.py"
-KEPT = "tests/unit/session/test_evaluated_training.py::test_another_model_is_not_passed_off_as_the_best"
+KEPT = "tests/unit/session/test_kept_model.py::test_another_model_is_not_passed_off_as_the_best"
 
 IN_RUNS = (
     # --- verification

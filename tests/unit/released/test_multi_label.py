@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from discreet.errors import ConfigurationError
-from discreet.quality import Quality, quality_from_json
 from discreet.released import load_model, onnx_program, score_file, sklearn_file
 from discreet.released.programs import _one_line
 from discreet.session import Frames, Run, Target, plan_training, train
-from tests.unit.released.conftest import Said
+from tests.unit.released.conftest import Said, told
 from tests.unit.released.test_export import onnx_feeds
 
 # Rows hold texts that no plan knows, of which a warning tells.
@@ -127,16 +126,11 @@ def test_evaluate_measures_each_label_by_itself(
 def test_card_report_and_verification_speak_of_each_label(
     labels: Run, tmp_path: Path, discreet: Callable[..., Said]
 ) -> None:
-    discreet("export", labels.path, "--card", tmp_path / "card.md")
-    card = (tmp_path / "card.md").read_text(encoding="utf-8")
+    card, page, quality = told(labels, discreet, tmp_path)
     assert "Model *logistic, 2 labels*" in card
     assert "| Label stroke: base rate |" in card
-    page = (labels.path / "report.html").read_text(encoding="utf-8")
     assert "Label by label" in page
     assert "stroke = yes" in page
-    assert any(one.subject == "evaluation.json" for one in labels.verify())
-    quality = quality_from_json(json.loads((labels.path / "evaluation.json").read_text()))
-    assert isinstance(quality, Quality)
     assert quality.labels is not None
     assert np.mean([own.accuracy.value for own in quality.labels]) == pytest.approx(
         labels.metrics[-1]["label_accuracy"]
