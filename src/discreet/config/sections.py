@@ -111,12 +111,23 @@ class TrainingConfig(Section):
                 f"'rounds' of all 'segments' must come to at most {MOST_ROUNDS:,}, which every silo accounts "
                 f"for; they come to {self.planned_rounds:,}. Plan fewer rounds, or leave 'segments' out"
             )
-        for number, segment in enumerate(self.segments):
+        _ = self.segment_locals
+        return self
+
+    @property
+    def segment_locals(self) -> tuple[LocalConfig, ...]:
+        """The table of local training in each segment.
+
+        Raises:
+            ValueError: in one line, if a segment's keys make no table of that kind.
+        """
+        found = []
+        for number, segment in enumerate(self.segments or ()):
             try:
-                segment.local_table(self.local)
+                found.append(segment.local_table(self.local))
             except ValueError as error:
                 raise ValueError(f"'segments.{number}': {error}") from None
-        return self
+        return tuple(found)
 
     @property
     def planned_rounds(self) -> int:

@@ -10,7 +10,7 @@ from discreet.config.sections import TrainingConfig
 from discreet.config.segments import SegmentConfig
 from discreet.encoding import Grid
 from discreet.errors import ConfigurationError
-from discreet.kinds import FixedSizeConfig, QuantileClipping
+from discreet.kinds import FixedSizeConfig, LocalConfig, QuantileClipping
 from discreet.plan.releases import RoundRelease
 
 
@@ -50,7 +50,10 @@ def asked_stages(config: Config) -> tuple[Asked, ...]:
     if segments is None:
         return ()
     _require_provable(config, segments)
-    return tuple(Asked(_config_of(config, one), one.rounds, one.noise_scale) for one in segments)
+    return tuple(
+        Asked(_config_of(config, one, local), one.rounds, one.noise_scale)
+        for one, local in zip(segments, config.training.segment_locals, strict=True)
+    )
 
 
 def require_no_segments(training: TrainingConfig, what: str) -> None:
@@ -70,10 +73,9 @@ def require_no_segments(training: TrainingConfig, what: str) -> None:
         )
 
 
-def _config_of(config: Config, segment: SegmentConfig) -> Config:
+def _config_of(config: Config, segment: SegmentConfig, local: LocalConfig) -> Config:
     training, privacy = config.training, config.privacy
-    rounds, local = training.planned_rounds, segment.local_table(training.local)
-    changed: dict[str, Any] = {"segments": None, "rounds": rounds, "local": local}
+    changed: dict[str, Any] = {"segments": None, "rounds": training.planned_rounds, "local": local}
     if segment.sampling is not None:
         changed["sampling"] = segment.sampling
     if segment.clip_norm is not None:
