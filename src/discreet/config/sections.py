@@ -24,9 +24,9 @@ from discreet.kinds import (
     AloneConfig,
     AveragingConfig,
     ClipNorm,
-    FixedSizeConfig,
     LocalConfig,
     NoSamplingConfig,
+    QuantileClipping,
     QuestionsConfig,
     SamplingConfig,
     ScheduleConfig,
@@ -188,6 +188,11 @@ class PrivacyConfig(Section):
         if (self.epsilon is None) == (self.noise_multiplier is None):
             raise ValueError("exactly one of 'epsilon' and 'noise_multiplier' must be given")
         return self
+
+    @property
+    def norm_rule(self) -> QuantileClipping | None:
+        """The rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
+        return self.clip_norm if isinstance(self.clip_norm, QuantileClipping) else None
 
 
 class AggregationConfig(Section):
@@ -424,7 +429,7 @@ class Config(Section):
             raise ValueError(
                 "'evaluate' must be without the client unit, whose records are on both sides of the split"
             )
-        if isinstance(self.training.sampling, FixedSizeConfig):
+        if self.training.sampling.exchanges:
             raise ValueError(
                 "'evaluate' must be without fixed-size sampling, where a record that takes another's place "
                 "need not be on its side of the split: the guarantees would add up. Use poisson sampling"

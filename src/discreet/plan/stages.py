@@ -10,7 +10,7 @@ from discreet.config.sections import TrainingConfig
 from discreet.config.segments import SegmentConfig
 from discreet.encoding import Grid
 from discreet.errors import ConfigurationError
-from discreet.kinds import FixedSizeConfig, LocalConfig, QuantileClipping
+from discreet.kinds import LocalConfig
 from discreet.plan.releases import RoundRelease
 
 
@@ -92,7 +92,7 @@ def _require_provable(config: Config, segments: tuple[SegmentConfig, ...]) -> No
             "'training.segments' must be left out for noisy-steps, whose steps are releases of their own. "
             "Take another local kind, or leave the segments out."
         )
-    if isinstance(config.privacy.clip_norm, QuantileClipping):
+    if config.privacy.norm_rule is not None:
         raise ConfigurationError(
             "'privacy.clip_norm' must be a number with 'training.segments': a norm that follows a quantile "
             "goes its own way from round to round."
@@ -103,7 +103,7 @@ def _require_provable(config: Config, segments: tuple[SegmentConfig, ...]) -> No
             'Ask about the released model: [[ask]] kind = "evaluation".'
         )
     samplings = [segment.sampling or training.sampling for segment in segments]
-    if len({isinstance(one, FixedSizeConfig) for one in samplings}) > 1:
+    if len({one.exchanges for one in samplings}) > 1:
         raise ConfigurationError(
             "'training.segments' must all have fixed-size sampling, or none: in a batch of fixed size one "
             "record takes the place of another, elsewhere it is there or not."

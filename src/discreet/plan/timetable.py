@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from discreet.config import Config
 from discreet.config.sections import TrainingConfig
 from discreet.errors import ConfigurationError
-from discreet.kinds import AloneConfig, BufferedConfig, QuantileClipping, ScheduleConfig, Timetable
+from discreet.kinds import AloneConfig, BufferedConfig, ScheduleConfig, Timetable
 from discreet.plan.training import silos_of_a_unit
 
 
@@ -73,7 +73,7 @@ def _require_provable(config: Config) -> None:
             "'training.schedule' must be left out for noisy-steps, whose noise is proven for the silo's own "
             "messages. Take another local kind, or leave the schedule out."
         )
-    if isinstance(config.privacy.clip_norm, QuantileClipping):
+    if config.privacy.norm_rule is not None:
         raise ConfigurationError(
             "'privacy.clip_norm' must be a number with 'training.schedule': silos that train on models of "
             "different ages would clip to different norms."
