@@ -21,7 +21,6 @@ from discreet.config.speed import SpeedConfig
 from discreet.errors import ConfigurationError
 from discreet.kinds import (
     ANSWERS,
-    AloneConfig,
     AveragingConfig,
     ClipNorm,
     LocalConfig,
@@ -333,7 +332,8 @@ class Config(Section):
     @model_validator(mode="after")
     def _nothing_is_said_of_no_sum(self) -> Config:
         """Refuses what means nothing where no sum is secret, and no secrecy where a sum needs it."""
-        local, summed = isinstance(self.training.schedule, AloneConfig), self.aggregation
+        schedule, summed = self.training.schedule, self.aggregation
+        local = schedule is not None and not schedule.sums
         if local != (summed.protocol == "none"):
             raise ValueError(
                 "'aggregation.protocol' must be none with 'training.schedule' local, and there alone; got "
