@@ -130,10 +130,6 @@ def decides_text(silos: Sequence[str], own: Sequence[RoundRelease]) -> str | Non
 
     Returns:
         None where silos do not differ, or several need as much, or not their sensitivities alone differ.
-
-    Args:
-        silos: of a plan.
-        own: of the same plan.
     """
     if len({(one.sampling, one.steps) for one in own}) != 1:
         return None

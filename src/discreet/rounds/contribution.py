@@ -174,11 +174,6 @@ def require_rows_alike_for(plan: Plan, model: nn.Module, silos: Iterable[str]) -
 
     In the shapes of every segment: kernels may be right for a short batch and wrong for a long one.
 
-    Args:
-        plan: what will be carried out.
-        model: the plan's, where it will be trained.
-        silos: those that train on this machine.
-
     Raises:
         PrivacyRefusal: if the assumption does not hold.
     """
