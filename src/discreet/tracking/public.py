@@ -31,7 +31,7 @@ def public_values(report: RoundReport, *, per_silo: bool) -> dict[str, float]:
     against = f"against {spent.adversary.describe()}, per {spent.unit.value}, delta {delta_text(spent.delta)}"
     return {
         **measured,
-        f"epsilon spent/{_plain(against)}": spent.epsilon,
+        f"epsilon so far if no result ends the training/{_plain(against)}": spent.epsilon,
         "round/survivors": float(len(report.sum.survivors)),
         "round/bytes per silo": float(report.sum.bytes_per_silo),
         "round/seconds": report.seconds,
