@@ -44,7 +44,7 @@ def test_no_silo_and_no_training_loss_is_told_and_epsilon_names_its_adversary() 
     assert public_values(REPORT, per_silo=False) == {
         "not private/held-out accuracy": 0.75,
         "not private/held-out loss": 0.6,
-        "epsilon so far if no result ends the training/against the server and 1 colluding silo per record delta 1e-5": 0.5,
+        "epsilon if no result ends it/against the server and 1 colluding silo per record delta 1e-5": 0.5,
         "round/survivors": 2.0,
         "round/bytes per silo": 77.0,
         "round/seconds": 0.25,
