@@ -47,6 +47,11 @@ def announced_map(plan: Plan, found: PreparedBy) -> Floats:
     Returns:
         Values of the shape that the plan's `Preparation` has.
     """
+    return plan.record_preparation.found(block_sums(plan, found))
+
+
+def block_sums(plan: Plan, found: PreparedBy) -> list[BlockSum]:
+    """Returns what each question of a preparation was answered, with its noise."""
     asked = _asked(plan)
     training = asked.silo_training(asked.facts.silos[0])
     if not isinstance(training, Asked):
@@ -56,7 +61,7 @@ def announced_map(plan: Plan, found: PreparedBy) -> Floats:
         own = found.sums[first : first + one.block.size]
         sums.append(BlockSum(own / one.factor, variance / one.factor**2))
         first += one.block.size
-    return plan.record_preparation.found(sums)
+    return sums
 
 
 def told_in(plan: Plan, release: int, announced: bytes) -> tuple[Floats, Floats | None]:
