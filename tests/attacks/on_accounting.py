@@ -303,17 +303,20 @@ def stopping_plan() -> Plan:
     return make_plan(made.model_copy(update={"privacy": privacy}), member_plan(5).facts)
 
 
-def stopped_delta(plan: Plan, stated: Callable[[int], float], seed: int = 1) -> float:
+def stopped_delta(plan: Plan, stated: Callable[[int], float], seed: int = 1, retries: int = 0) -> float:
     """Returns a lower bound on the true δ if a training ends when its loss exceeds the ε stated so far.
+
+    It may be asked for ``retries`` rounds more than planned.
 
     The losses of Gaussian rounds are a random walk. The bound is four standard errors below the mean.
     """
     _, shares = plan.budget_adversary()
     noise = plan.release.share.variance / plan.release.share.num_silos * shares
     mu = plan.release.l2_sensitivity / math.sqrt(noise)
-    steps = np.random.default_rng(seed).standard_normal((_WALKS, plan.rounds))
+    most = plan.rounds + retries
+    steps = np.random.default_rng(seed).standard_normal((_WALKS, most))
     losses = np.cumsum(mu * steps + mu**2 / 2.0, axis=1)
-    above = losses - np.array([stated(count) for count in range(1, plan.rounds + 1)])
+    above = losses - np.array([stated(count) for count in range(1, most + 1)])
     first = (above > 0.0).argmax(axis=1)
     excess = -np.expm1(-np.maximum(above[np.arange(_WALKS), first], 0.0))
     return float(excess.mean() - 4.0 * excess.std() / math.sqrt(_WALKS))
@@ -336,10 +339,28 @@ def an_end_chosen_by_what_was_released() -> Outcome:
     )
 
 
+RETRIES = 20
+
+
+def rounds_tried_again_by_what_was_released() -> Outcome:
+    """Asks for rounds beyond the plan until the loss exceeds what a silo's budget has charged by then."""
+    plan = stopping_plan()
+    charge = Charge(plan, plan.thresholds.max_colluding, retries=RETRIES)
+    delta = stopped_delta(plan, lambda count: charge.added(count)[0], retries=RETRIES)
+    now = f"δ ≥ {max(0.0, delta):.2g} for {charge.whole.delta:g}"
+    return Outcome(
+        "8: rounds tried again by what was released",
+        "never: a charge of as many as were asked would have δ ≥ 0.012 for 0.01",
+        now,
+        delta > charge.whole.delta,
+    )
+
+
 ATTACKS = (
     an_absent_client,
     a_member_without_its_own_noise,
     aborted_attempts,
     survivors_after_the_fact,
     an_end_chosen_by_what_was_released,
+    rounds_tried_again_by_what_was_released,
 )

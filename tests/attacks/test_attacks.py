@@ -107,6 +107,13 @@ def test_the_epsilon_of_a_prefix_is_exceeded_by_an_end_that_was_chosen() -> None
     assert on_accounting.stopped_delta(plan, lambda count: plan.spent(count).epsilon) > 0.012
 
 
+def test_the_epsilon_of_as_many_as_were_asked_is_exceeded_by_rounds_tried_again() -> None:
+    plan, retries = on_accounting.stopping_plan(), on_accounting.RETRIES
+    charge = on_accounting.Charge(plan, plan.thresholds.max_colluding)
+    asked = on_accounting.stopped_delta(plan, lambda count: charge.cost(count).epsilon, retries=retries)
+    assert asked > 0.011 > charge.whole.delta
+
+
 def test_a_row_without_the_servers_commitment_is_silent() -> None:
     row = on_statements.server_row(on_statements.planned(5))
     assert on_statements.is_silent(dataclasses.replace(row, assumptions=()))

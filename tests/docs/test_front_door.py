@@ -64,7 +64,7 @@ def test_the_sample_in_the_readme_has_the_rows_that_a_run_prints() -> None:
     assert str(judged(plan, plan.spent(plan.rounds))) in " ".join(readme.split())
     for done in (1, 2, 3, 4, plan.rounds):
         (line,) = [line for line in readme.splitlines() if line.startswith(f"round {done}/{plan.rounds} ")]
-        assert f"spent ε {epsilon_text(plan.spent(done).epsilon)}, δ 1e-5" in line
+        assert "ε" not in line, "an ε of some rounds is no guarantee"
 
 
 def test_the_program_in_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

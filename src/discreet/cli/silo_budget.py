@@ -94,7 +94,7 @@ def _tables(out: Console, found: Odometer, asked: Proposed | None) -> None:
     out.print(_line("in all", found.lifetime, found.limits))
     if found.year is not None and found.year_limits is not None:
         out.print(_line("this year", found.year, found.year_limits))
-    out.print(found.limits.composed_text)
+    out.print(found.composed_text)
     if found.unfixed:
         out.print(f"ATTENTION: {found.unfixed}")
     if asked is not None:

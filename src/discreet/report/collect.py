@@ -43,7 +43,7 @@ from discreet.report.refusals import refusals
 from discreet.report.shapes import Shown, model_shapes, shown, shown_rules
 from discreet.report.silo_budgets import silo_budgets
 from discreet.rounds import RunRecord, read_record
-from discreet.rounds.judging import best, evaluated_from
+from discreet.rounds.judging import best, evaluated_from, summary_of_evaluations
 
 _SOFTWARE = ("torch", "numpy", "scipy", "cryptography")
 _SILO_PREFIXES = ("accuracy/", "mae/")
@@ -97,7 +97,8 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         shapes=_shapes(run),
         answers=_answers(run),
         held_out=_held_out(run),
-        evaluations=plan.releases - plan.rounds - (plan.preparation is not None),
+        evaluations=plan.order.evaluations,
+        lost_evaluations=(summary_of_evaluations(plan, run.spending) or {"lost": 0})["lost"],
         kept=_kept(run),
         preparations=int(plan.preparation is not None),
         most_contributions=None if plan.timetable is None else contributions(plan, charged),

@@ -258,6 +258,7 @@ class ReportInput:
         held_out: how good the model became on held-out records under the guarantee, and how good it was when
             it was last asked; none where it was not.
         evaluations: how many are planned between the rounds.
+        lost_evaluations: how many of them were lost; they stay charged.
         kept: the round after which the released model was, where the best one is kept.
         preparations: how many releases are planned before the first round.
         most_contributions: with a schedule, whose rounds are sums of some silos: in how many of those that
@@ -294,6 +295,7 @@ class ReportInput:
     shapes: Shown | None = None
     held_out: tuple[Answer, ...] = ()
     evaluations: int = 0
+    lost_evaluations: int = 0
     kept: int | None = None
     preparations: int = 0
     most_contributions: int | None = None

@@ -43,6 +43,8 @@ def header(report: ReportInput) -> Html:
         else f"the sum was {'made' if report.completed else 'not made'}"
     )
     kept = "" if report.kept is None else f"; released is the model after round {report.kept}"
+    lost = f"; {report.lost_evaluations} of {report.evaluations} evaluations lost"
+    made += lost if report.lost_evaluations else ""
     about = f"{len(report.silos)} silos; {made}{done}{kept}. Plan {report.plan_digest[:16]}…"
     return tag("header", tag("h1", f"Privacy report: {report.title}"), tag("p", about, class_="soft"))
 

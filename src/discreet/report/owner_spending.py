@@ -26,7 +26,7 @@ def spending(found: Odometer, per_training: tuple[float, float]) -> Html:
             "p",
             f"The budget protects {_unit(found.unit)}: at most {_limit(limits)} for all trainings together, "
             f"and {pair_text(*per_training, down=True)} for one. "
-            f"{_composed(limits)} {_of_year(found)}",
+            f"{_composed(found)} {_of_year(found)}",
         ),
         _figures(found),
     ]
@@ -39,8 +39,8 @@ def spending(found: Odometer, per_training: tuple[float, float]) -> Html:
     return tag("section", *parts)
 
 
-def _composed(limits: Limits) -> str:
-    words = limits.composed_text
+def _composed(found: Odometer) -> str:
+    words = found.composed_text
     return f"{words[0].upper()}{words[1:]}."
 
 

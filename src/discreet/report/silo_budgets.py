@@ -19,13 +19,14 @@ from discreet.privacy.ledger import read_ledger
 from discreet.report.content import SiloBudget
 from discreet.rounds.directory import RunDirectory, write_durably
 from discreet.silo.policy import Account, Charge, Policy, load_policy
+from discreet.silo.policy.document import MOST_RETRIES
 from discreet.silo.policy.ledger import charged_by_training
 from discreet.silo.state import SiloState
 
 BUDGETS = "budgets.json"
 
 _POLICY = "policy.toml"
-_LIMITS = {"max_epsilon", "max_delta", "max_epsilon_per_training", "max_delta_per_training"}
+_LIMITS = {"max_epsilon", "max_delta", "max_epsilon_per_training", "max_delta_per_training", "retries"}
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -39,6 +40,7 @@ class _Stated(BaseModel):
         used_epsilon: where a filter composes them, everything with the whole of this training, at the
             whole δ.
         used_share: likewise, the share of the filter's budget.
+        retries: rounds beyond the plan that are charged with it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -55,6 +57,7 @@ class _Stated(BaseModel):
     composition: str = "sum"
     used_epsilon: _Amount | None = None
     used_share: _Amount | None = None
+    retries: Annotated[int, Field(ge=0, le=MOST_RETRIES)] = 0
 
     @model_validator(mode="after")
     def _of_a_filter(self) -> Self:
@@ -161,7 +164,7 @@ def _own_ledger(policy: Policy, plan: Plan) -> tuple[int | None, Account]:
 
 
 def _budget(stated: _Stated, plan: Plan, charged: int) -> SiloBudget:
-    charge = Charge(plan, stated.max_colluding, stated.silo)
+    charge = Charge(plan, stated.max_colluding, stated.silo, stated.retries)
     releases = max(contributions(plan, charged), stated.charged or 0)
     return SiloBudget(
         silo=stated.silo,

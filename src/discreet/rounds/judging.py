@@ -184,6 +184,21 @@ def summary_of_rounds(plan: Plan, spent: Spending, found: tuple[Evaluated, ...])
     }
 
 
+def summary_of_evaluations(plan: Plan, spent: Spending) -> dict[str, int] | None:
+    """Returns how many evaluations were planned, completed and lost, as plain JSON; None without any planned.
+
+    A training that ended because they no longer improved has some that are neither.
+    """
+    if plan.evaluation is None:
+        return None
+    asks = plan.order.evaluates
+    return {
+        "planned": plan.order.evaluations,
+        "completed": sum(asks(one.release) for one in spent.completed),
+        "lost": sum(map(asks, spent.lost)),
+    }
+
+
 def said_of_released(plan: Plan, found: tuple[Evaluated, ...]) -> HeldOut | None:
     """Returns what evaluations say of the released model: the best one, or the last; None without any."""
     chosen = best(plan, found)

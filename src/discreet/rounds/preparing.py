@@ -46,13 +46,18 @@ def announced_map(plan: Plan, found: PreparedBy) -> Floats:
     Returns:
         Values of the shape that the plan's `Preparation` has.
     """
+    return plan.record_preparation.found(block_sums(plan, found))
+
+
+def block_sums(plan: Plan, found: PreparedBy) -> list[BlockSum]:
+    """Returns what each question of a preparation was answered, with its noise."""
     asked = _asked(plan)
     variance, first, sums = noise_variance(asked, found.survivors), 0, []
     for one in asked.answers.blocks:
         own = found.sums[first : first + one.block.size]
         sums.append(BlockSum(own / one.factor, variance / one.factor**2))
         first += one.block.size
-    return plan.record_preparation.found(sums)
+    return sums
 
 
 def told_in(plan: Plan, release: int, announced: bytes) -> tuple[Floats, Floats | None]:

@@ -74,6 +74,8 @@ class Arrays(InMemory):
 
     def __post_init__(self) -> None:
         require_by_silo("silos", self.silos, "{'north': (features, labels), 'south': data_set}")
+        for silo, held in self.silos.items():
+            _require_as_many_labels(silo, held)
         shapes = {silo: stated_shape(held) for silo, held in self.silos.items()}
         known = {silo: shape for silo, shape in shapes.items() if shape is not None}
         if self.feature_shape is None and not known:
@@ -116,3 +118,11 @@ class Arrays(InMemory):
 
     def __repr__(self) -> str:
         return f"Arrays({', '.join(self.silos)}; shape {self.feature_shape}, {self.num_classes} classes)"
+
+
+def _require_as_many_labels(silo: str, held: object) -> None:
+    """Refuses arrays of one silo that differ in length; what else is wrong is told when they are read."""
+    shapes = [getattr(part, "shape", None) for part in held] if isinstance(held, tuple) else []
+    lengths = [shape[0] for shape in shapes if shape]
+    if len(set(lengths)) > 1:
+        raise ConfigurationError(f"{silo}: arrays must be of equal length; got {lengths}.")

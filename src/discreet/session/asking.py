@@ -11,7 +11,7 @@ from discreet.config.evaluated import asked_data, evaluation
 from discreet.kinds.questions import RISKS
 from discreet.plan import Plan
 from discreet.released import Model
-from discreet.session.public import Target, plan_without_data
+from discreet.session.public import Target, plan_without_data, require_planned_for
 
 
 def plan_questions(
@@ -46,7 +46,7 @@ def plan_questions(
         >>> plan_questions(people, [{"kind": "moments", "of": ["age"]}], target=Target(1.0)).rounds
         1
     """
-    target.require_unit_of(data)
+    require_planned_for(data, target)
     tables = {
         "name": name,
         "ask": [dict(question) for question in questions],

@@ -53,6 +53,9 @@ def composed(runs: Sequence[Run], *, delta: float) -> Guarantee:
     """
     if not runs:
         raise ConfigurationError("there must be at least one run to compose; got none.")
+    for run in runs:
+        if not isinstance(run, Run):
+            raise ConfigurationError(f"runs must be runs, as open_run opens them; got {run!r}.")
     events: dict[tuple[bool, str | None], list[Event]] = {}
     about = {(run.plan.unit, run.plan.neighboring, _against(run.plan)) for run in runs}
     # Where silos differ in some run, or nothing is summed, everything is put together silo by silo.

@@ -14,7 +14,13 @@ from discreet.privacy.wire import to_json
 from discreet.report import state_budgets, write_report
 from discreet.rounds import RunDirectory
 from discreet.rounds.directory import write_durably
-from discreet.rounds.judging import Evaluated, evaluated_from, said_of_released, summary_of_rounds
+from discreet.rounds.judging import (
+    Evaluated,
+    evaluated_from,
+    said_of_released,
+    summary_of_evaluations,
+    summary_of_rounds,
+)
 from discreet.secagg import Identity
 from discreet.verify import manifest_digest, require_key, seal, seal_report, sign
 
@@ -69,12 +75,14 @@ def summarise(result: RunResult) -> dict[str, Any]:
     asked = _evaluated(result)
     # Of the released model, or of the last that held-out records were asked about.
     said = said_of_released(result.plan, asked)
+    evaluations = summary_of_evaluations(result.plan, result.spending)
     return {
         "name": result.plan.name,
         "finished": datetime.now(UTC).date().isoformat(),
         "plan": result.plan.digest(),
         "randomness": "seeded" if result.seeded else "secure",
         "rounds": summary_of_rounds(result.plan, result.spending, asked),
+        **({} if evaluations is None else {"evaluations": evaluations}),
         "guarantees": to_json(result.guarantees),
         "composable": composable_cost(result.plan),
         **({} if said is None else {"held_out": said.to_json()}),

@@ -6,11 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from discreet.config.data import DataConfig, label_or_labels
-from discreet.config.federation import with_named_columns
+from discreet.config.data import DataConfig, features_named, label_or_labels
+from discreet.config.federation import table_shape, with_named_columns
 from discreet.data.frames import column_names
-from discreet.errors import ConfigurationError
+from discreet.data.table import no_column
+from discreet.errors import ConfigurationError, DataError
 from discreet.session.in_memory import InMemory, require_by_silo
+
+_BY_COLUMN = {
+    "ranges": "{'age': (20, 90)}",
+    "categories": "{'sex': ['f', 'm']}",
+    "dates": "{'born': ('1920-01-01', '2005-12-31')}",
+}
 
 
 @final
@@ -45,6 +52,10 @@ class Frames(InMemory):
             by column, increasing edges inside its range.
         label_range: where the label is a number: its public range, for a regression without classes.
 
+    Raises:
+        ConfigurationError: if what is stated does not fit together; no cell is read.
+        DataError: if a table lacks a column that is named.
+
     Example:
         >>> north, south = {"age": [51, 62], "ill": [0, 1]}, {"age": [47], "ill": [1]}
         >>> both = Frames({"north": north, "south": south}, label="ill", ranges={"age": (20, 90)})
@@ -71,11 +82,25 @@ class Frames(InMemory):
 
     def __post_init__(self) -> None:
         require_by_silo("tables", self.tables, "{'north': table, 'south': table}")
+        for name, example in _BY_COLUMN.items():
+            if not isinstance(given := getattr(self, name), Mapping):
+                raise ConfigurationError(f"{name} must be by column, as in {example}; got {given!r}.")
+        if isinstance(self.drop, str):
+            raise ConfigurationError(f"drop must be a list of columns; got {self.drop!r}.")
         if self.label is not None:
             try:
                 label_or_labels(self.label)
             except ValueError as error:
                 raise ConfigurationError(f"label {error}.") from None
+        data = self.public(capacity=1)
+        table_shape(data)
+        whose = data.id if data.person is None else data.person.column
+        named = (*data.labels, *({} if whose is None else {whose}), *features_named(data))
+        for silo, table in self.tables.items():
+            known = column_names(table, silo)
+            for column in named:
+                if column not in known:
+                    raise DataError(f"{silo}: {no_column(column, known)}")
 
     @property
     def by_silo(self) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 from discreet.config import parse_data
@@ -46,6 +47,12 @@ class InMemory(ABC):
             raise ConfigurationError(
                 f"capacity must name every silo once ({', '.join(silos)}); it differs in: {', '.join(odd)}."
             )
+        for silo, most in named.items():
+            if not _is_count(most):
+                raise ConfigurationError(
+                    f"capacity must be a whole number from 1, the most records that {silo} may have; got "
+                    f"{most!r}. State it from public knowledge."
+                )
         stated = dict(self.stated())
         if stated.get("person") is None:
             stated["record_capacity"] = named
@@ -59,6 +66,10 @@ class InMemory(ABC):
         return parse_data({"source": IN_MEMORY, **stated})
 
 
+def _is_count(given: object) -> bool:
+    return not isinstance(given, bool) and isinstance(given, Integral) and int(given) >= 1
+
+
 def require_by_silo(name: str, held: object, example: str) -> None:
     """Refuses what is not given by silo.
 
@@ -67,3 +78,5 @@ def require_by_silo(name: str, held: object, example: str) -> None:
     """
     if not isinstance(held, Mapping):
         raise ConfigurationError(f"{name} must be given by silo, as in {example}; got {type(held).__name__}.")
+    if not held:
+        raise ConfigurationError(f"{name} must be given by silo, as in {example}; got none.")

@@ -1,4 +1,8 @@
-"""What a person sees while a training runs: a line a round, and a moving one on a terminal."""
+"""What a person sees while a training runs: a line a round, and a moving one on a terminal.
+
+No line says what was spent by then: an ε of some rounds holds only if their number was fixed beforehand, and
+whoever reads the line may end the training. The plan's own ε holds whenever it ends, and is shown before.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,11 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from discreet.privacy.notation import pair_text
 from discreet.rounds import RoundReport
 
 # With more rounds than this, a terminal shows the moving line only.
 _MOST_LINES = 40
-# On a narrower terminal the moving line shows the round and what was spent, and nothing else.
+# On a narrower terminal the moving line shows the round, and nothing else.
 _WIDE = 100
 _MEASURES = (
     ("accuracy", "accuracy"), ("base_rate", "base rate"), ("auc", "AUC"),
@@ -41,7 +44,7 @@ class RunDisplay:
             console=console,
             disable=not self._live,
         )
-        self._task = self._progress.add_task("round", total=None, spent="preparing", status="")
+        self._task = self._progress.add_task("round", total=None, status="preparing")
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -54,18 +57,11 @@ class RunDisplay:
 
     def observe(self, report: RoundReport) -> None:
         """Shows one completed round."""
-        spent, status = describe_spent(report), describe(report)
-        self._progress.update(
-            self._task, total=report.planned, completed=report.release, spent=spent, status=status
-        )
+        status = describe(report)
+        self._progress.update(self._task, total=report.planned, completed=report.release, status=status)
         if not self._quiet and (not self._live or report.planned <= _MOST_LINES):
             name = report.text or f"round {report.release}/{report.planned}"
-            self._console.print(f"{name}  {spent}  {status}", highlight=False)
-
-
-def describe_spent(report: RoundReport) -> str:
-    """Returns what all rounds so far have spent."""
-    return f"spent {pair_text(report.spent.epsilon, report.spent.delta)}"
+            self._console.print(f"{name}  {status}", highlight=False)
 
 
 def describe(report: RoundReport) -> str:
@@ -90,7 +86,7 @@ def describe(report: RoundReport) -> str:
 
 def _columns(*, wide: bool) -> tuple[ProgressColumn, ...]:
     """Returns the parts of the moving line; only the measurements are wrapped where there is little room."""
-    needed = (TextColumn("round"), MofNCompleteColumn(), TextColumn("{task.fields[spent]}"))
+    needed = (TextColumn("round"), MofNCompleteColumn())
     if not wide:
         return needed
     status = TextColumn("{task.fields[status]}", table_column=Column(overflow="fold"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from numbers import Real
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -24,6 +26,15 @@ from discreet.session.own_model import importable_name
 _UNTUNED = {"kind": "stable-steps"}
 
 
+def _is_between(given: object, below: float) -> bool:
+    return not isinstance(given, bool) and isinstance(given, Real) and 0.0 < float(given) < below
+
+
+_Unit = Literal["record", "person", "client"]
+_Against = Literal["members", "outsiders"]
+_UNITS, _AGAINST = get_args(_Unit), get_args(_Against)
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """What must be guaranteed against the strongest adversary of a plan.
@@ -37,8 +48,21 @@ class Target:
 
     epsilon: float
     delta: float = 1e-5
-    unit: Literal["record", "person", "client"] = "record"
-    against: Literal["members", "outsiders"] = "members"
+    unit: _Unit = "record"
+    against: _Against = "members"
+
+    def __post_init__(self) -> None:
+        for name, value, below in (("epsilon", self.epsilon, math.inf), ("delta", self.delta, 1.0)):
+            if not _is_between(value, below):
+                most = "" if below == math.inf else f" and below {below:g}"
+                raise ConfigurationError(
+                    f"the target's {name} must be a number above 0{most}; got {value!r}."
+                )
+        for name, allowed in (("unit", _UNITS), ("against", _AGAINST)):
+            if (given := getattr(self, name)) not in allowed:
+                raise ConfigurationError(
+                    f"the target's {name} must be one of {', '.join(allowed)}; got {given!r}."
+                )
 
     def require_unit_of(self, data: DataConfig) -> None:
         """Refuses a target whose unit is not the one that the records are told apart by.
@@ -154,7 +178,7 @@ def plan_training(
         ConfigurationError: if something does not fit together; the message names the key.
         PrivacyRefusal: if no proven guarantee meets the target.
     """
-    target.require_unit_of(data)
+    require_planned_for(data, target)
     _require_table("local", local, _UNTUNED)
     _require_table("privacy", privacy, {"clip_norm": 1.0})
     _require_table("standardise", standardise, {"kind": "private"})
@@ -174,7 +198,7 @@ def plan_training(
         )
     by_itself = "auto" if _untuned(local) or segments is not None else 10
     training = _stated(server=server, sampling=sampling, schedule=schedule, segments=segments) | {
-        "rounds": rounds or by_itself,
+        "rounds": by_itself if rounds is None else rounds,
         "local": _UNTUNED if local is None else local,
     }
     tables = {
@@ -187,6 +211,22 @@ def plan_training(
         **_stated(silos=silos, aggregation=aggregation, evaluate=evaluate),
     }
     return plan_without_data(parse_config(tables, source="the plan's settings"))
+
+
+def require_planned_for(data: object, target: object) -> None:
+    """Refuses what is no public knowledge or no target, and a target of another unit than the records have.
+
+    Raises:
+        ConfigurationError: naming what to give in its place.
+    """
+    if not isinstance(data, DataConfig):
+        raise ConfigurationError(
+            "data must be what is publicly known of the records, as public(capacity=...) of Frames or Arrays "
+            f"returns it; got {type(data).__name__}."
+        )
+    if not isinstance(target, Target):
+        raise ConfigurationError(f"target must be a Target, such as Target(epsilon=1.0); got {target!r}.")
+    target.require_unit_of(data)
 
 
 def _require_table(name: str, given: object, example: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ def train(
     Raises:
         DiscreetError: nothing is written if the request itself is at fault.
     """
+    _require_kinds(plan, records, out, speed, observe)
     config = _on_this_machine(plan, speed, {"seed": seed, "evaluate": evaluate, "compare": compare})
     _require_records_of(config.data, records)
     directory, opened_as = Path(out), _opening(opening)
@@ -162,11 +164,30 @@ def _on_this_machine(plan: Plan | Config, speed: SpeedConfig | None, stated: dic
     own = {name: value for name, value in stated.items() if value is not None}
     try:
         machine = RunConfig.model_validate(given.run.model_dump() | own)
-    except ValidationError:
-        raise ConfigurationError(
-            f"seed must be a whole number from 0, or None for secret noise; got {stated['seed']!r}."
-        ) from None
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        must = "a whole number from 0, or None for secret noise" if name == "seed" else "True, False or None"
+        raise ConfigurationError(f"{name} must be {must}; got {stated.get(name)!r}.") from None
     return given.model_copy(update={"run": machine, "speed": speed or given.speed})
+
+
+def _require_kinds(plan: object, records: object, out: object, speed: object, observe: object) -> None:
+    """Refuses, before anything is read, what is none of the things that `train` takes."""
+    wrong = [
+        (
+            "plan",
+            "a plan, as of plan_training or load_plan, or a config",
+            plan,
+            isinstance(plan, Plan | Config),
+        ),
+        ("records", "Frames or Arrays", records, isinstance(records, InMemory | None)),
+        ("out", "the directory of the run", out, isinstance(out, str | PathLike)),
+        ("speed", "a SpeedConfig", speed, isinstance(speed, SpeedConfig | None)),
+        ("observe", "a function of a RoundReport", observe, observe is None or callable(observe)),
+    ]
+    for name, must, given, fits in wrong:
+        if not fits:
+            raise ConfigurationError(f"{name} must be {must}; got {type(given).__name__}.")
 
 
 def _require_records_of(data: DataConfig, records: InMemory | None) -> None:

@@ -9,6 +9,7 @@ from datetime import date
 
 from discreet.plan import Plan
 from discreet.plan.follows import require_follows
+from discreet.plan.order import count_of
 from discreet.privacy.ledger import Aborted, Entry, Intent, Opened, Resumed, Spending, charged_in, spending
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal
 from discreet.silo.policy.document import Limits
@@ -27,6 +28,7 @@ class TrainingSpent:
         releases: charged releases.
         lost: of these, how many were not seen to complete, and may have been seen.
         planned: how many the plan asks of this silo.
+        covered: how many are charged from the first on: those planned, and room for retries.
         epsilon: what is added for them, under the owner's assumption about colluders: the whole training's,
             of which a server may leave out the rest because of what it saw (`Charge.added`).
         delta: that ``epsilon`` is stated at.
@@ -41,6 +43,7 @@ class TrainingSpent:
     releases: int
     lost: int
     planned: int
+    covered: int
     epsilon: float
     delta: float
     first_day: str | None
@@ -49,10 +52,12 @@ class TrainingSpent:
 
     @property
     def releases_text(self) -> str:
-        """The releases for a person; more than planned say that the plan was carried out more than once."""
+        """The releases for a person; more than covered say that the plan was carried out more than once."""
         if self.releases <= self.planned:
             so_far = " so far" if self.releases < self.planned else ""
             return f"{self.releases} of {self.planned} releases{so_far}"
+        if self.releases <= self.covered:
+            return f"{self.releases} releases, of {self.planned} planned and {self.covered} charged"
         # The ledger tells trainings of one plan apart no further: a resumed one looks like a new one.
         fewest = -(-self.releases // self.planned)
         return f"{self.releases} releases in {fewest} or more trainings of {self.planned}"
@@ -134,6 +139,7 @@ class Odometer:
         trainings: in the order in which they began.
         moments: how it came, in order.
         unfixed: why no more can be spent, although there may be room; empty if nothing is wrong.
+        retries: failed rounds of a training that may be tried again at no further charge.
     """
 
     silo: str
@@ -146,6 +152,15 @@ class Odometer:
     moments: tuple[Moment, ...]
     unfixed: str = ""
     years: tuple[tuple[int, Level], ...] = ()
+    retries: int = 0
+
+    @property
+    def composed_text(self) -> str:
+        """Says in one sentence how trainings add up."""
+        room = (
+            f"; the charge of each covers {count_of(self.retries, 'further attempt')}" if self.retries else ""
+        )
+        return self.limits.composed_text + room
 
 
 def odometer(policy: Policy, entries: tuple[Entry, ...], today: date) -> Odometer:
@@ -172,6 +187,7 @@ def odometer(policy: Policy, entries: tuple[Entry, ...], today: date) -> Odomete
         moments=_moments(account, entries, limits),
         unfixed=account.unfixed(),
         years=() if year is None else _years(policy, entries, today, year),
+        retries=policy.budget.retries,
     )
 
 
@@ -241,6 +257,7 @@ def _trainings(account: Account, entries: tuple[Entry, ...]) -> list[TrainingSpe
                 releases=spent.charged,
                 lost=len(spent.lost),
                 planned=charge.planned,
+                covered=charge.covered,
                 epsilon=epsilon,
                 delta=delta,
                 first_day=days[0] if days else None,

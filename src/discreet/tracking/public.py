@@ -16,7 +16,7 @@ def public_values(report: RoundReport, *, per_silo: bool) -> dict[str, float]:
     Guarantee:
         No training loss, and no measurement of a single silo unless ``per_silo``. Measurements on held-out
         records are there only if the run makes any (``run.evaluate``); no guarantee covers them, and their
-        names say so. Every ε is named with its adversary, unit and δ.
+        names say so. Every ε is named with its adversary, unit and δ, and what it takes for granted.
 
     Args:
         report: of the round.
@@ -31,7 +31,7 @@ def public_values(report: RoundReport, *, per_silo: bool) -> dict[str, float]:
     against = f"against {spent.adversary.describe()}, per {spent.unit.value}, delta {delta_text(spent.delta)}"
     return {
         **measured,
-        f"epsilon spent/{_plain(against)}": spent.epsilon,
+        f"epsilon if no result ends it/{_plain(against)}": spent.epsilon,
         "round/survivors": float(len(report.sum.survivors)),
         "round/bytes per silo": float(report.sum.bytes_per_silo),
         "round/seconds": report.seconds,

@@ -7,6 +7,7 @@ import json
 from itertools import pairwise
 from typing import Any
 
+from discreet.engines.local.measure import measured_names
 from discreet.errors import DiscreetError
 from discreet.plan import composable_cost, guarantees_after
 from discreet.privacy.ledger import Completed, Resumed
@@ -14,16 +15,26 @@ from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
 from discreet.report.answers_csv import answers_csv
 from discreet.rounds import measurements
-from discreet.rounds.judging import Evaluated, evaluated_from, held_out, said_of_released, summary_of_rounds
+from discreet.rounds.judging import (
+    Evaluated,
+    evaluated_from,
+    held_out,
+    said_of_released,
+    summary_of_evaluations,
+    summary_of_rounds,
+)
 from discreet.statistics import Row
-from discreet.verify.evidence import Evidence, read_stated, require_keys, require_same
+from discreet.verify.evidence import Evidence, read_stated, require_keys, require_same, stated_measurements
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 from discreet.verify.signature import read_signature
 from discreet.version import __version__
 
 
 def check_metrics(evidence: Evidence) -> Finding:
-    """Checks that each release has its line, with survivors and budget; the rest is as sealed."""
+    """Checks that each release has its line, with survivors and budget, and no name that nobody measures.
+
+    What was measured is as sealed.
+    """
     completed = {entry.release: entry for entry in evidence.run.spending.completed}
     asked = _evaluated(evidence)
     for line in evidence.run.directory.read_metrics():
@@ -42,8 +53,9 @@ def check_metrics(evidence: Evidence) -> Finding:
         if "held_out" in line or evidence.run.plan.order.evaluates(entry.release):
             said = asked.get(evidence.run.plan.order.round_of(entry.release), None)
             found["held_out"] = None if said is None else held_out(evidence.run.plan, said).to_json()
+        require_keys(measurements(line), measured_names(evidence.run.plan), _line_of(entry.release))
         stated = {name: line.get(name) for name in found}
-        require_same(stated, found, f"metrics.jsonl, release {entry.release}")
+        require_same(stated, found, _line_of(entry.release))
     for release in completed.keys() - _cut_short(evidence):
         raise VerificationFailure(
             "metrics.jsonl must have a line for every release that the ledger completed, unless its process "
@@ -58,6 +70,10 @@ def check_metrics(evidence: Evidence) -> Finding:
     if completed:
         releases += f" of {done + len(completed)}"
     return Finding("metrics.jsonl", Basis.RECOMPUTED, f"{releases}: survivors, ε spent; the rest as sealed")
+
+
+def _line_of(release: int) -> str:
+    return f"metrics.jsonl, release {release}"
 
 
 def _cut_short(evidence: Evidence) -> set[int]:
@@ -91,8 +107,11 @@ def check_result(evidence: Evidence) -> Finding:
         "guarantees": to_json(guarantees_after(plan, spent)),
         "comparison": json.loads(compared.read_text(encoding="utf-8")) if compared.exists() else None,
     }
-    if "composable" in stated:  # runs from before it was written have none
+    # Runs from before they were written have none.
+    if "composable" in stated:
         found["composable"] = composable_cost(plan)
+    if "evaluations" in stated:
+        found["evaluations"] = summary_of_evaluations(plan, spent)
     lines = {line["release"]: line for line in directory.read_metrics()}
     if (line := lines.get(evidence.run.released_after)) is not None:
         found["metrics"] = measurements(line) if stated.get("metrics") else {}
@@ -101,6 +120,8 @@ def check_result(evidence: Evidence) -> Finding:
         found["held_out"] = said.to_json()
     require_keys(stated, {*found, "metrics", "finished", "files"}, "result.json")
     require_same({name: stated.get(name) for name in found}, found, "result.json")
+    for where, said_of_model in stated_measurements(evidence.run).items():
+        require_keys(said_of_model, measured_names(plan), where)
     if line is None and stated.get("metrics"):
         return Finding(
             "result.json",

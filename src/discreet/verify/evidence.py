@@ -112,7 +112,8 @@ def require_keys(stated: Mapping[str, Json], known: Collection[str], where: str)
     further = sorted(set(stated) - set(known))
     if further:
         raise VerificationFailure(
-            f"{where} must hold {', '.join(sorted(known))} and nothing else; it has {shown(further[0])!r}."
+            f"{where} must hold {', '.join(sorted(known)) or 'no number'} and nothing else; it has "
+            f"{shown(further[0])!r}."
         )
 
 

@@ -52,7 +52,9 @@ def account(*trainings: tuple[Charge, int], limits: BudgetTable | None = None) -
 
 def fixed(limits: BudgetTable | None = None, **changes: Any) -> Fixed:
     of_budget = limits or budget()
-    return replace(Fixed(of_budget.lifetime, of_budget.year, 0, "record", None, 1), **changes)
+    return replace(
+        Fixed(of_budget.lifetime, of_budget.year, 0, "record", None, 1, of_budget.retries), **changes
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,6 +179,28 @@ def test_sums_may_be_raised_and_do_not_follow_a_filter() -> None:
     Account({"earlier": (one, 1)}, {}, None, fixed(added)).require(added, one, 1)
     with pytest.raises(PolicyRefusal, match="before the first contribution"):
         Account({"earlier": (one, 1)}, {}, fixed(), fixed(added)).require(added, one, 1)
+
+
+def test_room_for_retries_stands_and_a_sums_limits_may_still_move() -> None:
+    """One failed round costs three hundredths of the training, and not another one."""
+    one, cost = charge(), charge().whole
+    wide = budget(composition="sum", max_epsilon=1.03, max_delta=1e-6, retries=1)
+    room, stood = replace(one, retries=1), Account({"": (one, 0)}, {}, fixed(wide), fixed(wide))
+    assert cost.epsilon < room.whole.epsilon < 1.03 * cost.epsilon
+    stood.require(wide, room, 21)
+    with pytest.raises(PolicyRefusal, match=r"22 releases must stay within .*'budget.max_epsilon' = 1.03"):
+        stood.require(wide, room, 22)
+    with pytest.raises(PolicyRefusal, match=r"21 releases must stay within .*'budget.max_epsilon' = 1.01"):
+        stood.require(wide.model_copy(update={"max_epsilon": 1.01}), room, 1)
+    with pytest.raises(PolicyRefusal, match=r"'budget.max_epsilon'"):
+        stood.require(wide, one, 21)
+    raised = wide.model_copy(update={"max_epsilon": 9.0, "max_delta": 1e-4})
+    Account({"earlier": (room, 1)}, {}, fixed(wide), fixed(raised)).require(raised, room, 1)
+    for before, now in ((None, wide), (fixed(wide, retries=0), wide), (fixed(wide, retries=3), wide)):
+        with pytest.raises(PolicyRefusal, match=r"'budget.retries' must be written down before the first"):
+            Account({"earlier": (room, 1)}, {}, before, fixed(now)).require(now, room, 1)
+    with pytest.raises(ValueError, match=r"charges every attempt by itself"):
+        budget(composition="renyi", retries=1)
 
 
 def test_what_a_new_filter_cannot_take_is_added_up_and_said() -> None:

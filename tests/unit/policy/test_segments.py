@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import date
+from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from discreet.accounting.odometer import AdaptiveFilter, Composition
 from discreet.plan import Plan
 from discreet.plan.counted import composition
-from discreet.plan.order import EVALUATION, PREPARATION
+from discreet.plan.order import EVALUATION, PREPARATION, Order
 from discreet.plan.releases import event_for
 from discreet.privacy.ledger import charged_in
 from discreet.silo.policy import Account, Charge
@@ -46,6 +50,34 @@ def test_whoever_was_in_a_round_is_charged_for_its_segment(made: Plan) -> None:
     assert charge.added(0) == (0.0, 0.0)
     for releases, trainings in ((1, 1), (10, 1), (11, 2), (12, 2), (13, 3)):
         assert charge.added(releases) == (trainings * whole.epsilon, trainings * whole.delta)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        Order(10),
+        Order(10, segments=(8, 2)),
+        Order(10, every=3, preparing=1),
+        Order(3, every=5),
+        Order(6, every=1, preparing=1, segments=(4, 2)),
+    ],
+    ids=repr,
+)
+def test_room_for_retries_covers_any_of_them(order: Order) -> None:
+    plan: Any = SimpleNamespace(order=order, releases=order.releases, timetable=None)
+    sorts = {order.sort_of(release) for release in range(1, order.releases + 1)} - {PREPARATION}
+    assert Charge(plan, 1).covered == order.releases
+    for tried in product(sorts, repeat=2):
+        asked = order.by_sort(order.releases) + Counter(tried) + Counter({PREPARATION: order.preparing})
+        assert order.releases < order.covering(asked) <= Charge(plan, 1, retries=2).covered
+
+
+def test_room_for_retries_is_charged_from_the_first_release_on(made: Plan) -> None:
+    room, more = Charge(made, 1, retries=2), Charge(made, 1).cost(12)
+    assert room.whole == room.cost(1) == more != Charge(made, 1).whole
+    # Beyond the room begins another training, with room of its own.
+    for releases, trainings in ((1, 1), (12, 1), (13, 2), (14, 2), (15, 3)):
+        assert room.added(releases) == (trainings * more.epsilon, trainings * more.delta)
 
 
 @pytest.mark.parametrize("composition", [Composition.GAUSSIAN, Composition.RENYI])

@@ -213,7 +213,7 @@ def test_records_of_another_shape_or_kind_than_planned_are_refused(
     )
     with pytest.raises(ConfigurationError, match=r"'feature_shape' of the records .*\(4, 5\); got \(20,\)"):
         train(planned(arrays), flat, out=tmp_path / "run")
-    tables = Frames({name: {} for name in silos}, label="y", ranges={"x": (0, 1)})
+    tables = Frames({name: {"x": [], "y": []} for name in silos}, label="y", ranges={"x": (0, 1)})
     with pytest.raises(ConfigurationError, match=r"'feature_shape' of the records .*\(4, 5\); got None"):
         train(planned(arrays), tables, out=tmp_path / "run")
     fewer = Arrays({name: silos[name] for name in ("east", "west")}, num_classes=3, pixels=True)
@@ -232,6 +232,8 @@ X, Y = np.zeros((3, *SHAPE)), np.zeros(3)
     [
         ({"silos": [(X, Y)]}, r"silos must be given by silo.*got list"),
         ({"silos": {"a": TensorDataset(torch.ones(1))}}, r"feature_shape must be given .*got None"),
+        ({"silos": {"a": (X, Y[:2])}}, r"a: arrays must be of equal length; got \[3, 2\]"),
+        ({"silos": {}}, r"silos must be given by silo.*got none"),
         ({"silos": {"a": (X, Y), "b": (X[:, :2], Y)}}, r"b: .*the shape \(4, 5\); got \(2, 5\)"),
         ({"silos": {"a": (X, Y)}, "feature_shape": (9,)}, r"a: .*the shape \(9,\); got \(4, 5\)"),
         ({"feature_shape": (4.0, 5)}, "feature_shape.*valid integer.*got 4.0"),
@@ -244,7 +246,10 @@ X, Y = np.zeros((3, *SHAPE)), np.zeros(3)
     ],
 )
 def test_a_public_fact_that_is_none_is_one_clear_line(given: dict[str, Any], message: str) -> None:
-    facts = {"silos": {"a": (X, Y)} if "feature_shape" not in given or given["feature_shape"] == 4 else {}}
+    unread = {"a": TensorDataset(torch.ones(1))}
+    facts = {
+        "silos": {"a": (X, Y)} if "feature_shape" not in given or given["feature_shape"] == 4 else unread
+    }
     with pytest.raises(ConfigurationError, match=message) as caught:
         Arrays(**{"num_classes": 3, **facts, **given}).public(capacity=9)
     assert "\n" not in str(caught.value)
@@ -253,7 +258,7 @@ def test_a_public_fact_that_is_none_is_one_clear_line(given: dict[str, Any], mes
 def test_capacities_must_name_the_silos(arrays: Arrays) -> None:
     with pytest.raises(ConfigurationError, match="it differs in: south"):
         arrays.public(capacity={"west": 1, "north": 1, "east": 1, "south": 1})
-    with pytest.raises(ConfigurationError, match="record_capacity"):
+    with pytest.raises(ConfigurationError, match="capacity must be a whole number from 1"):
         arrays.public(capacity=0)
 
 

@@ -33,6 +33,9 @@ from discreet.rounds import RoundReport, RunDirectory
 from discreet.session.finish import finish, summarise
 from discreet.session.public import plan_without_data
 from discreet.statistics.evaluation import COMMONEST
+from discreet.verify import VerificationFailure
+from discreet.verify.derived import check_result
+from discreet.verify.evidence import Evidence
 from tests.unit.session.test_evaluation import SILOS, hospitals
 
 LOCAL = {"kind": "single-step"}
@@ -300,7 +303,14 @@ def test_a_release_that_may_have_been_seen_stays_charged(lost: int, tmp_path: Pa
     named = re.findall(r"<tr><t[dh][^>]*>([^<]*)<", table[table.index("<tbody>") :])
     after = [f"evaluation after round {number}" for number in (2, 4, 6)]
     assert named == ["1", "2", after[0], "3", "4", after[1], "5", "6", after[2]]
+    assert ("1 of 3 evaluations lost" in page) == (lost == 3)
     assert run.verify()
+    result = json.loads((run.path / "result.json").read_text())
+    assert result["evaluations"] == {"planned": 3, "completed": 5 - lost, "lost": lost - 2}
+    result["evaluations"]["lost"] = 2
+    (run.path / "result.json").write_text(json.dumps(result))
+    with pytest.raises(VerificationFailure, match="evaluations"):
+        check_result(Evidence(run.record))
 
 
 def test_a_training_that_does_not_improve_ends_and_stays_ended(tmp_path: Path) -> None:

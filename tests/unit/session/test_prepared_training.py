@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from discreet.models import model_file, read_model_file
 from discreet.plan import Plan
 from discreet.plan.public_model import public_model
 from discreet.privacy.ledger import Completed, Intent, LedgerWriter
+from discreet.report.prepared import prepared_facts
 from discreet.rounds import RoundOrder, RunDirectory, contributions
 from discreet.rounds.preparing import PreparedBy, RecordsInUse, announced_map, prepared_from
 from discreet.session.finish import finish
@@ -115,6 +117,32 @@ def test_a_run_is_verified_and_its_page_says_what_was_asked(prepared: Run) -> No
     lines = [line["release"] for line in prepared.metrics]
     assert lines == [*range(1, 8)]
     assert composed([prepared], delta=1e-5).epsilon == pytest.approx(20.0, rel=1e-2)
+
+
+def test_the_page_says_the_noisy_mean_and_how_noisy_it_is(tmp_path: Path) -> None:
+    plan = planned(epsilon=20.0, standardise=None, centre={"kind": "private"})
+    run = train(plan, hospitals(**WIDE), out=tmp_path / "run", seed=1)
+    (fact,) = prepared_facts(run.record)
+    silos = federation_of(plan.data, by_silo=hospitals(**WIDE).by_silo).silos
+    rows = np.concatenate([silo.train.features[:, :-1] for silo in silos])
+    mean = rows.mean(axis=0) / plan.facts.feature_norm_bound
+    told = re.search(r"age ([+-][\d.]+)", fact.value)
+    noise = re.search(r"each of its 3 numbers ± ([\d.]+)", fact.meaning)
+    assert told is not None
+    assert noise is not None
+    assert 0.0 < abs(announced_map(plan, released(run))[0, 0] - mean[0]) < 5.0 * float(noise[1]) < 0.02
+    assert float(told[1]) == pytest.approx(mean[0], abs=0.02)
+    assert fact.value in (page := (run.path / "report.html").read_text())
+    assert fact.meaning in page
+
+
+def test_the_page_says_where_directions_lead(tmp_path: Path) -> None:
+    project = {"kind": "private-pca", "components": 1}
+    plan = planned(epsilon=20.0, standardise=None, project=project, rounds=1)
+    run = train(plan, hospitals(**WIDE), out=tmp_path / "run", seed=1, evaluate=False)
+    (fact,) = prepared_facts(run.record)
+    assert fact.value.startswith("1 direction of 3 features, most along sex = f +0.")
+    assert re.search(r"means, each ± 0\.00\d+, and noisy second moments, each ± 0\.00\d+", fact.meaning)
 
 
 def test_the_model_reads_records_as_its_file_says(prepared: Run) -> None:

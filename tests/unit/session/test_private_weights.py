@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,16 @@ def test_a_run_is_verified_and_its_model_used_as_any_other(weighed: Run) -> None
     assert "weigh 2 classes inversely to their noisy counts" in page
     weights = told(weighed).ravel()
     assert f"0: {weights[0]:.3g}, 1: {weights[1]:.3g}" in page
+    counts, noise = (
+        re.search(r"Class counts.*?0: (\d+), 1: (\d+)", page),
+        re.search(r"each ± ([\d.]+);", page),
+    )
+    assert counts is not None
+    assert noise is not None
+    # The weights are the least count over each, up to rounding.
+    assert min(weights) == pytest.approx(
+        min(map(int, counts.groups())) / max(map(int, counts.groups())), rel=0.02
+    )
     assert json.loads((weighed.path / "result.json").read_text())["held_out"]["accuracy"]
     # Records are used as they are read, so that silos may be asked about the model afterwards too.
     assert plan_evaluation(weighed.released, capacity=150, target=Target(8.0)).questions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 import runpy
 import warnings
@@ -136,6 +137,9 @@ def test_without_a_seed_noise_is_secret_and_with_one_the_run_says_so(
 
 def test_planning_opens_no_table() -> None:
     class Sealed:
+        # Names of columns are public, and the one thing that is looked at.
+        columns = ("age", "sex", "ill")
+
         def __getattr__(self, name: str) -> Any:
             raise AssertionError(f"a table was asked for {name}")
 
@@ -226,8 +230,54 @@ def test_a_seed_that_is_none_is_one_line(frames: Frames, tmp_path: Path, seed: A
 def test_tables_and_capacities_of_another_kind_are_one_line(frames: Frames) -> None:
     with pytest.raises(ConfigurationError, match=r"tables must be given by silo.*got list"):
         Frames([{"age": [1]}], **PUBLIC)  # type: ignore[arg-type]
-    with pytest.raises(ConfigurationError, match="record_capacity"):
-        frames.public(capacity=1.5)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match=r"tables must be given by silo.*got none"):
+        Frames({}, **PUBLIC)
+    for none in (1.5, 0, True, "many", {"west": 1, "north": 0, "east": 1}):
+        with pytest.raises(ConfigurationError, match="capacity must be a whole number from 1, the most rec"):
+            frames.public(capacity=none)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"epsilon": -1.0}, "epsilon must be a number above 0; got -1"),
+        ({"epsilon": "8"}, "epsilon must be a number above 0; got '8'"),
+        ({"epsilon": math.nan}, "epsilon must be a number above 0; got nan"),
+        ({"delta": 2}, "delta must be a number above 0 and below 1; got 2"),
+        ({"unit": "row"}, "unit must be one of record, person, client; got 'row'"),
+        ({"against": "nobody"}, "against must be one of members, outsiders; got 'nobody'"),
+    ],
+)
+def test_a_target_that_is_none_is_told_where_it_is_made(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        Target(**{"epsilon": 1.0, **wrong})
+
+
+def test_what_is_none_of_the_things_that_are_taken_is_told_at_once(frames: Frames, tmp_path: Path) -> None:
+    public, out = frames.public(capacity=100), tmp_path / "run"
+    with pytest.raises(
+        ConfigurationError, match=r"public\(capacity=...\) of Frames or Arrays .*; got Frames"
+    ):
+        plan_training(frames, target=Target(1.0))  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match=r"target must be a Target, such as .*; got 8\.0"):
+        plan_training(public, target=8.0)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match=r"training\.rounds.*got 0"):
+        plan_training(public, target=Target(1.0), rounds=0)
+    with pytest.raises(ConfigurationError, match="runs must be runs"):
+        discreet.composed(["runs/a"], delta=1e-5)  # type: ignore[list-item]
+    plan = plan_training(public, target=Target(4.0), rounds=1)
+    for given, message in (
+        ({"plan": "plan.json"}, "plan must be a plan, as of plan_training or load_plan, .*; got str"),
+        ({"records": frames.tables}, "records must be Frames or Arrays; got dict"),
+        ({"out": None}, "out must be the directory of the run; got NoneType"),
+        ({"speed": {"workers": 2}}, "speed must be a SpeedConfig; got dict"),
+        ({"observe": 3}, "observe must be a function of a RoundReport; got int"),
+        ({"evaluate": {"every": 2}}, "evaluate must be True, False or None; got {'every': 2}"),
+    ):
+        stated: dict[str, Any] = {"plan": plan, "records": frames, "out": out, **given}
+        with pytest.raises(ConfigurationError, match=message):
+            train(**stated)
+    assert not out.exists()
 
 
 def test_frames_and_plan_must_belong_together(frames: Frames, tmp_path: Path) -> None:
@@ -281,20 +331,18 @@ def test_a_foreign_model_is_not_imported_without_leave(finished: Run, tmp_path: 
         ({"ranges": {"aeg": (20, 90)}}, "Did you mean 'age'"),
         ({"test_fraction": 1.5}, "test_fraction"),
         ({"ranges": {"age": "wide"}}, "ranges"),
+        ({"ranges": ["age"]}, "ranges must be by column, as in"),
+        ({"drop": "sex"}, "drop must be a list of columns; got 'sex'"),
+        ({"id": "patient"}, "no column 'patient'. There are: age, sex, ill"),
+        ({"person": {"column": "patient", "most_records": 2}}, "no column 'patient'"),
+        ({"bins": {"height": 4}}, "'height' has no range"),
     ],
 )
-def test_a_mistake_is_one_clear_line(
-    frames: Frames, tmp_path: Path, change: dict[str, Any], message: str
+def test_a_mistake_is_one_clear_line_where_it_is_made(
+    frames: Frames, change: dict[str, Any], message: str
 ) -> None:
-    wrong = Frames(frames.tables, **{**PUBLIC, **change})
-
-    def whole_way() -> None:
-        plan = plan_training(wrong.public(capacity=100), target=Target(4.0), rounds=1)
-        train(plan, wrong, out=tmp_path / "run")
-
     with pytest.raises((ConfigurationError, DataError), match=message):
-        whole_way()
-    assert not (tmp_path / "run").exists()
+        Frames(frames.tables, **{**PUBLIC, **change})
 
 
 def test_where_every_silo_sends_by_itself_nothing_is_said_of_sums(frames: Frames) -> None:
@@ -361,7 +409,7 @@ def test_a_network_must_say_how_it_is_trained(frames: Frames) -> None:
 
 
 def test_plans_and_runs_are_shown_in_notebooks_with_names_escaped(frames: Frames) -> None:
-    named = Frames({"<b>": {}, "south": {}, "west": {}}, **PUBLIC)
+    named = Frames(dict.fromkeys(("<b>", "south", "west"), table(0, 0)), **PUBLIC)
     plan = plan_training(named.public(capacity=50), target=Target(1.0))
     page = plan._repr_html_()
     assert "&lt;b&gt;" in page

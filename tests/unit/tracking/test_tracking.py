@@ -18,7 +18,7 @@ from discreet.privacy.adversary import ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 from discreet.rounds import RoundReport, RoundSum
-from discreet.session.progress import describe, describe_spent
+from discreet.session.progress import describe
 from discreet.tracking import MLflow, TensorBoard, public_values
 
 HEART = Path(__file__).parents[2] / "support" / "tuned_heart.toml"
@@ -44,7 +44,7 @@ def test_no_silo_and_no_training_loss_is_told_and_epsilon_names_its_adversary() 
     assert public_values(REPORT, per_silo=False) == {
         "not private/held-out accuracy": 0.75,
         "not private/held-out loss": 0.6,
-        "epsilon spent/against the server and 1 colluding silo per record delta 1e-5": 0.5,
+        "epsilon if no result ends it/against the server and 1 colluding silo per record delta 1e-5": 0.5,
         "round/survivors": 2.0,
         "round/bytes per silo": 77.0,
         "round/seconds": 0.25,
@@ -64,12 +64,11 @@ def test_a_tiny_delta_in_a_name_stays_an_inequality() -> None:
     assert [name for name in public_values(tiny, per_silo=False) if name.endswith(" delta below 1e-300")]
 
 
-def test_the_line_of_a_round_says_what_is_not_private_and_never_a_bare_epsilon() -> None:
+def test_the_line_of_a_round_says_what_is_not_private_and_no_epsilon_of_some_rounds() -> None:
     shown = describe(REPORT)
     before, _, after = shown.partition("not private: ")
     assert before == "2 silos  "
     assert after == "accuracy 0.750, training loss 0.123"
-    assert describe_spent(REPORT) == "spent ε 0.500, δ 1e-5"
 
 
 def test_a_silo_is_told_where_that_is_allowed() -> None:

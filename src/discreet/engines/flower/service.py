@@ -199,7 +199,7 @@ def _observer(announce: _Announce, plan_digest: str) -> Callable[[RoundReport], 
         survivors = len(report.sum.survivors)
         found = "" if report.held_out is None else f", {', '.join(report.held_out.texts())}"
         announce(
-            f"{report.text}: {survivors} silos{found}, {report.spent} so far, {report.seconds:.1f} s",
+            f"{report.text}: {survivors} silos{found}, {report.seconds:.1f} s",
             round=report.release,
             planned=report.planned,
             survivors=survivors,

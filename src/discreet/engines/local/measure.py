@@ -16,6 +16,7 @@ from discreet.data.labels import Outcome
 from discreet.learning.losses import number_losses
 from discreet.learning.metrics import base_rate, evaluation, is_right, logits, probabilities
 from discreet.models import OrdinalHead, labels_of, load_flat
+from discreet.plan import Plan
 from discreet.quality import AnyQuality, assess, assess_numbers, shares_of_labels
 from discreet.quality.groups import BLANK
 from discreet.quality.levels import assess_levels
@@ -58,6 +59,18 @@ def measure(model: nn.Module, federation: Federation, parameters: Floats) -> dic
     if count := labels_of(model):
         measured |= _by_label(probabilities(outputs), labels, count)
     return measured | _by_silo(federation, "accuracy", is_right(outputs, labels))
+
+
+def measured_names(plan: Plan) -> frozenset[str]:
+    """Returns every name that `measure` may give a number of a model of this plan."""
+    several = bool(plan.data.several)
+    of_numbers = {"mae", "constant_mae"}
+    of_classes = {"accuracy", "base_rate", "auc", "level_error", "constant_level_error"}
+    of_labels = {"accuracy", "base_rate", "auc", "label_accuracy", "label_base_rate"}
+    numbers = plan.data.label_range is not None
+    own = of_numbers if numbers else of_labels if several else of_classes
+    by_silo = {f"{'mae' if numbers else 'accuracy'}/{silo}" for silo in plan.facts.silos}
+    return frozenset() if plan.questions else frozenset({"loss", *own, *by_silo})
 
 
 def _by_label(shares: Floats, labels: Integers, count: int) -> dict[str, float]:

@@ -34,6 +34,9 @@ from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 class Charge:
     """How one training is charged at a silo: its plan, how many others are assumed to collude, its name.
 
+    ``retries`` is how many rounds, beyond the plan's, are charged from the first contribution on, so that as
+    many that came to nothing may be tried again at no further charge: the policy's ``budget.retries``.
+
     The charge is for what the server and other members see. It is not for a silo's own message without
     secure aggregation: a server that the plan's mode trusts is believed when it says that an attempt came to
     nothing, and such an attempt shows one message more.
@@ -42,6 +45,7 @@ class Charge:
     plan: Plan
     max_colluding: int
     silo: str | None = None
+    retries: int = 0
     # Its rounds are one silo's contributions, by which it is charged.
     _counted: Plan = field(init=False, repr=False, compare=False)
     # Every round asks again what all trainings cost; the answers never change.
@@ -66,7 +70,8 @@ class Charge:
                 "the plan's guarantee must be about a record that is present or absent, as this silo's "
                 f"budget is; got {plan.release.neighboring.value}. Use poisson sampling.",
             )
-        return cls(plan, max(policy.require.max_colluding, plan.thresholds.max_colluding), policy.silo)
+        colluding = max(policy.require.max_colluding, plan.thresholds.max_colluding)
+        return cls(plan, colluding, policy.silo, policy.budget.retries)
 
     @property
     def honest_silos(self) -> int:
@@ -93,19 +98,31 @@ class Charge:
         return contributions(plan, plan.releases) if self.silo is None else contributions_of(plan, self.silo)
 
     @property
+    def covered(self) -> int:
+        """Releases that are charged from the first contribution on: those planned, and room for retries.
+
+        The room is for as many rounds or evaluations more, in any mix, and for a preparation once more:
+        behind the last release the order begins anew (`Order.covering`).
+        """
+        if self.retries == 0:
+            return self.planned
+        order = self.plan.order
+        return self.planned + order.preparing + self.retries * (1 + (order.every or 0))
+
+    @property
     def whole(self) -> Guarantee:
-        """The guarantee for this silo's units over all that is planned."""
-        return self.cost(self.planned)
+        """The guarantee for this silo's units over all that is charged from the first contribution on."""
+        return self.cost(self.covered)
 
     def cost(self, releases: int) -> Guarantee:
         """Returns the guarantee for this silo's units of the whole training, or of more if it was asked more.
 
         Guarantee:
             It holds whenever the training ends. That of a prefix would hold only for a length that was fixed
-            beforehand, and a server can end when it likes (docs/theory/budgets.md). Of more than planned it
-            is that of a number fixed beforehand, as the largest one is that a limit leaves room for.
+            beforehand, and a server can end when it likes (docs/theory/budgets.md). Of more than is covered
+            it is that of a number fixed beforehand, as the largest one is that a limit leaves room for.
         """
-        releases = max(releases, self.planned)
+        releases = max(releases, self.covered)
         if releases not in self._known:
             self._known[releases] = against(
                 self._counted, self.adversary, self.honest_silos, rounds=releases, silo=self.silo
@@ -118,9 +135,9 @@ class Charge:
         Guarantee:
             Trainings that are begun by what was seen add up, and each is charged before it begins. How far
             one of them went, or by how much it went beyond its plan, may be chosen by what was seen; so each
-            counts as a whole, and a release beyond the plan begins another one.
+            counts as a whole, with its room for retries, and a release beyond that begins another one.
         """
-        whole, beyond = self.cost(self.planned), max(0, releases - self.planned)
+        whole, beyond = self.whole, max(0, releases - self.covered)
         # Those beyond may all be of the segment with the fewest.
         fewest = min(self.plan.order.segments, default=self.planned)
         trainings = 0 if releases == 0 else 1 + -(-beyond // fewest)
@@ -277,20 +294,21 @@ class Account:
     ) -> Iterator[PolicyRefusal]:
         """Yields a refusal for each rule of the budget that so many releases of a training would break."""
         cost = charge.cost(releases)
+        told = max(releases, charge.covered) if charge.retries else releases
         yield from _beyond(
             ("max_epsilon_per_training", cost.epsilon, budget.max_epsilon_per_training),
             ("max_delta_per_training", cost.delta, budget.max_delta_per_training),
-            releases=releases,
+            releases=told,
         )
         yield from self._another_unit(charge)
         if unfixed := self.unfixed():
             yield PolicyRefusal(RefusalCode.BUDGET, unfixed)
             return
         later = self.including(charge, releases, of_year)
-        yield from _no_room(later, budget.lifetime, ("max_epsilon", "max_delta"), releases)
+        yield from _no_room(later, budget.lifetime, ("max_epsilon", "max_delta"), told)
         if budget.year is not None:
             keys = ("max_epsilon_per_year", "max_delta_per_year")
-            yield from _no_room(later.this_year, budget.year, keys, releases)
+            yield from _no_room(later.this_year, budget.year, keys, told)
 
     def _filtered(self, limits: Limits) -> tuple[AdaptiveFilter, Cost] | None:
         """Returns the filter of some limits, empty, and what it has taken; None if ε and δ are added."""
@@ -319,18 +337,24 @@ class Account:
             )
 
     def unfixed(self) -> str:
-        """Says why what a filter rests on does not hold: it must have stood before anything was seen."""
+        """Says why what a budget rests on does not hold: it must have stood before anything was seen.
+
+        Of a sum that is its room for retries alone: its limits bound whatever was spent, also raised ones.
+        """
         now, fixed = self.now, self.fixed
-        filters = [one for one in (now, fixed) if one is not None and one.lifetime.composition != "sum"]
-        if now is None or not filters or not any(count for _, count in self.charged.values()):
+        if now is None or fixed == now or not any(count for _, count in self.charged.values()):
             return ""
-        if fixed == now:
-            return ""
-        said = "nothing was" if fixed is None else fixed.difference(now)
+        what, said = "a budget that composes by a filter", "nothing was"
+        if now.adds and (fixed is None or fixed.adds):
+            before = 0 if fixed is None else fixed.retries
+            if before == now.retries:
+                return ""
+            what, said = "'budget.retries'", f"it was {before} and is {now.retries}"
+        elif fixed is not None:
+            said = fixed.difference(now)
         return (
-            "a budget that composes by a filter must be written down before the first contribution, with all "
-            f"that it rests on; {said}. Put it back, or name another 'state' and 'anchor' and take what was "
-            "spent off the limits."
+            f"{what} must be written down before the first contribution, with all that it rests on; {said}. "
+            "Put it back, or name another 'state' and 'anchor' and take what was spent off the limits."
         )
 
 

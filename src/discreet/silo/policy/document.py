@@ -136,6 +136,9 @@ class DataTable(_Table):
 
 Composing = Literal["sum", "renyi", "gaussian"]
 
+MOST_RETRIES = 1000
+"""Rounds beyond a plan that may be charged with it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -199,7 +202,9 @@ def filter_of(limits: Limits) -> AdaptiveFilter | None:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """What a filter rests on, written down before the first contribution: none of it may hang on results.
+    """What a budget rests on, written down before the first contribution: none of it may hang on results.
+
+    A filter rests on all of it, a sum on its room for retries.
 
     Attributes:
         lifetime: limits of all trainings together.
@@ -208,6 +213,7 @@ class Fixed:
         unit: whom the budget is about.
         person: the column that says whose a record is; None if nobody asks.
         most_silos: at how many silos one person may be.
+        retries: rounds beyond each plan that are charged with it.
     """
 
     lifetime: Limits
@@ -216,6 +222,12 @@ class Fixed:
     unit: str
     person: str | None
     most_silos: int
+    retries: int = 0
+
+    @property
+    def adds(self) -> bool:
+        """Whether ε and δ of trainings are added."""
+        return self.lifetime.composition == "sum"
 
     def difference(self, other: Fixed) -> str:
         """Says in words what differs, empty if nothing does."""
@@ -240,6 +252,9 @@ class BudgetTable(_Table):
             filter, under which ten trainings of (1, 1e-6) cost 3.5 and not 10; ``gaussian`` is one that fits
             a tenth more, for plans without sampling. A filter's limits are written down before the first
             contribution, with all of `Fixed`, and cannot be changed.
+        retries: under ``sum``, how many failed rounds of a training may be tried again at no further charge:
+            each training is charged, from its first contribution on, for as many rounds more than its plan
+            has. It cannot be changed after the first contribution. A filter has no need of it.
     """
 
     max_epsilon: PositiveNumber
@@ -249,6 +264,16 @@ class BudgetTable(_Table):
     max_epsilon_per_year: PositiveNumber | None = None
     max_delta_per_year: Probability | None = None
     composition: Composing = "sum"
+    retries: Annotated[int, Field(ge=0, le=MOST_RETRIES)] = 0
+
+    @model_validator(mode="after")
+    def _retries_of_a_sum(self) -> Self:
+        if self.retries and self.composition != "sum":
+            raise ValueError(
+                f"'retries' must be 0 with composition = \"{self.composition}\", which charges every attempt "
+                f"by itself; got {self.retries}. Leave it out"
+            )
+        return self
 
     @model_validator(mode="after")
     def _whole_years(self) -> Self:
@@ -358,7 +383,7 @@ class Policy(_Table):
 
     @property
     def fixed(self) -> Fixed:
-        """What a budget that composes by a filter rests on."""
+        """What the budget rests on."""
         return Fixed(
             self.budget.lifetime,
             self.budget.year,
@@ -366,6 +391,7 @@ class Policy(_Table):
             self.require.unit,
             self.data.person,
             self.require.most_silos,
+            self.budget.retries,
         )
 
 
