@@ -47,7 +47,7 @@ class StepWeights:
         if not max(self.weights) < 1 << MAX_WEIGHT_BITS:
             raise ConfigurationError(
                 f"step weights must be below 2^{MAX_WEIGHT_BITS}; the largest is {max(self.weights)}. "
-                "Use rates with a small common denominator, dyadic momentum, or `rounded_weights`."
+                "Use rates with a small common denominator, or dyadic momentum."
             )
         if not self.unit > 0:
             raise ConfigurationError(f"unit must be positive; got {self.unit}.")
@@ -123,19 +123,6 @@ def common_unit(weights: Collection[StepWeights]) -> Fraction:
     units = [one.unit for one in weights]
     shared = math.lcm(*(unit.denominator for unit in units))
     return Fraction(math.gcd(*(int(unit * shared) for unit in units)), shared)
-
-
-def rounded_weights(
-    rates: Sequence[Fraction], momentum: Fraction = Fraction(0), *, resolution_bits: int
-) -> StepWeights:
-    """Weights as of `planned_weights`, rounded to multiples of the largest over 2^``resolution_bits``.
-
-    The rounded weights *are* the algorithm that the plan names: every silo uses them, and the decoded sum is
-    again exact.
-    """
-    if not 1 <= resolution_bits < MAX_WEIGHT_BITS:
-        raise ConfigurationError(f"resolution_bits must be from 1 to 23; got {resolution_bits}.")
-    return _weights_over(rates, momentum).rounded(resolution_bits)
 
 
 @dataclass(frozen=True, slots=True)
