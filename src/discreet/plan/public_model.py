@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
 
+import numpy.typing as npt
+import torch
 from torch import nn
 
 from discreet.config import Config
+from discreet.config.data import ModelConfig
 from discreet.errors import ConfigurationError
 from discreet.kinds import Asked
 from discreet.kinds.model_facts import LINEAR_HEADS, ModelFacts, answers_facts
 from discreet.models import Answers, build_model, count_weights, described
+from discreet.models.adapters import FineTuning
 from discreet.models.build import BUNDLED
+from discreet.models.parameters import frozen
+from discreet.models.public_weights import PublicWeights, fill
 from discreet.plan.asked import asked_blocks
 from discreet.plan.plan import Plan
 
 
 def made_model(
-    config: Config, feature_shape: tuple[int, ...], num_classes: int
+    config: Config,
+    feature_shape: tuple[int, ...],
+    num_classes: int,
+    released: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> tuple[nn.Module, ModelFacts]:
     """Builds the public model that a config names, with its initial weights; imports what it names.
 
     Where questions are asked, it is what holds their sums.
+
+    Args:
+        config: what is asked for.
+        feature_shape: of a record as it is read.
+        num_classes: number of label values.
+        released: tensors of a released model, whose frozen ones are taken in place of the file of public
+            weights; the digest of what is returned says whether they are the same.
 
     Raises:
         ConfigurationError: if it cannot be built here.
@@ -38,12 +56,36 @@ def made_model(
         seed=config.model.seed,
         mixes_records=config.training.local.clips_whole_update,
         labels=config.data.several,
+        tuning=_tuning(config.model, from_file=released is None),
     )
+    if released is not None:
+        tensors = {name: torch.from_numpy(array) for name, array in released.items()}
+        fill(frozen(made), tensors, name="the released model")
     return made, described(made, shape)
 
 
-def public_model(plan: Plan) -> nn.Module:
+def _tuning(model: ModelConfig, *, from_file: bool) -> FineTuning | None:
+    """Returns what of a model is trained; None where the factory says it."""
+    if model.trained is None and model.adapters is None:
+        return None
+    stated, weights = model.pretrained, None
+    if from_file and stated is not None and stated.file is not None:
+        weights = PublicWeights(stated.file, stated.sha256)
+    adapters = model.adapters
+    return FineTuning(
+        model.trained or (),
+        adapters.layers if adapters is not None else (),
+        adapters.rank if adapters is not None else 1,
+        weights,
+    )
+
+
+def public_model(plan: Plan, released: Mapping[str, npt.NDArray[Any]] | None = None) -> nn.Module:
     """Builds the public model, with its initial weights; imports what the config names.
+
+    Args:
+        plan: what was agreed.
+        released: tensors of a released model: frozen weights are taken from there, and no file is opened.
 
     Raises:
         ConfigurationError: if it cannot be built here, or is another one than was planned for.
@@ -61,7 +103,7 @@ def public_model(plan: Plan) -> nn.Module:
             f"'facts.dimension' must be the weights of {model.name!r} for these features, {weights}; the "
             f"plan names {facts.dimension}. Plan again."
         )
-    made, built = made_model(plan.config, facts.feature_shape, facts.num_classes)
+    made, built = made_model(plan.config, facts.feature_shape, facts.num_classes, released)
     for field in fields(ModelFacts):
         planned, here = getattr(facts.model, field.name), getattr(built, field.name)
         if planned != here:

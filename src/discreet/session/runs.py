@@ -22,7 +22,7 @@ from discreet.report.shapes import Shapes, model_shapes
 from discreet.rounds import RunRecord, parse_origin, read_record
 from discreet.session.finish import report_again
 from discreet.silo.policy import load_key
-from discreet.verify import Finding, saved_map, saved_parameters, verify
+from discreet.verify import Finding, released_tensors, saved_map, saved_parameters, verify
 
 
 @final
@@ -69,7 +69,7 @@ class Run:
             VerificationFailure: if the saved weights are not those of the ledger.
             ConfigurationError: if the model is not bundled and ``own_code`` is false.
         """
-        model = build_network(self.plan, own_code=self.own_code)
+        model = build_network(self.plan, own_code=self.own_code, released=released_tensors(self.record))
         parameters = saved_parameters(self.record)
         if parameters is not None:
             load_flat(model, parameters)

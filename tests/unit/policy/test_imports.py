@@ -198,9 +198,9 @@ def test_weights_of_a_transform_are_read_from_the_owners_path_only(
         plan["config"]["data"]["transform"] = "residual:../elsewhere/weights.npz"
 
     document = altered(change)
-    with pytest.raises(PolicyRefusal, match=r"data\.transform must be no residual network"):
+    with pytest.raises(PolicyRefusal, match=r"data\.transform must be no file of weights"):
         reviewed(document, policy)
-    with pytest.raises(PolicyRefusal, match=r"data\.transform must be residual:other\.npz"):
+    with pytest.raises(PolicyRefusal, match=r"data\.transform must be one of other\.npz"):
         reviewed(document, policy, data={"residual": tmp_path / "other.npz"})
     approval = reviewed(document, policy, data={"residual": tmp_path / "weights.npz"})
     assert approval.plan.config.data.transform == f"residual:{tmp_path / 'weights.npz'}"
@@ -216,10 +216,25 @@ def test_no_feature_map_that_a_plan_names_is_imported(
 
     document = altered(change)
     for source in (policy.data.source, "heart-disease"):
-        with pytest.raises(PolicyRefusal, match=r"must be (one of heart-disease|no map network)"):
+        with pytest.raises(PolicyRefusal, match=r"must be (one of heart-disease|no function of one's own)"):
             reviewed(document, policy, data={"source": source})
-    with pytest.raises(PolicyRefusal, match=r"must be (one of heart-disease|residual:|map:weights\.npz)"):
+    with pytest.raises(PolicyRefusal, match=r"must be (one of heart-disease|no function of one's own)"):
         reviewed(document, policy, data={"residual": tmp_path / "weights.npz"})
+
+
+def test_a_network_that_makes_features_is_imported_only_if_models_name_it(
+    altered: Callable[..., Any], policy: Policy, tmp_path: Path
+) -> None:
+    weights = {"file": "here.safetensors", "sha256": "0" * 64, "source": "s", "licence": "l"}
+
+    def change(plan: dict[str, Any]) -> None:
+        plan["config"]["data"].update({"transform": "network:evil:make", "pretrained": weights})
+
+    document, own = altered(change), {"weights": (tmp_path / "here.safetensors",)}
+    with pytest.raises(PolicyRefusal, match=r"data\.transform must be one named in require\.models"):
+        reviewed(document, policy, data=own)
+    with pytest.raises(PolicyRefusal, match=r"data\.pretrained\.file must be no file of weights"):
+        reviewed(document, policy, require={"models": (*policy.require.models, "evil:make")})
 
 
 def test_a_label_must_be_among_those_that_may_be_predicted(

@@ -14,6 +14,7 @@ from pathlib import Path, PurePath
 from torch import nn
 
 from discreet.config.data import features_named, source_text
+from discreet.config.weight_files import weight_files
 from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
 from discreet.plan import Plan, load_plan, parse_plan, wire_terms
@@ -193,22 +194,22 @@ def _not_of_files(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
     data, source = plan.data, source_text(plan.data.source)
     if policy.data.source == "plan" and source not in BUNDLED:
         yield _not_allowed("data.source", "one of " + ", ".join(BUNDLED), source)
-    kind, colon, name = (data.transform or "").partition(":")
-    own = policy.data.residual
-    if colon and (own is None or PurePath(name).name != own.name):
-        yield _not_allowed("data.transform", f"{kind}:{own.name}" if own else f"no {kind} network", kind)
+    kind, _, name = (data.transform or "").partition(":")
+    if kind == "map" or (kind == "network" and not permitted(policy.require.models, name, "")):
+        allowed = "one named in require.models" if kind == "network" else "no function of one's own"
+        yield _not_allowed("data.transform", allowed, name)
+    own = policy.data.weight_files
+    for key, path in weight_files(plan.config).items():
+        if PurePath(path).name not in own:
+            yield _not_allowed(key, "one of " + ", ".join(own) if own else "no file of weights", path)
 
 
 def _with_own_files(plan: Plan, policy: Policy) -> Plan:
-    """Returns the plan with the owner's own path in it.
+    """Returns the plan with the owner's own paths of public weights in it.
 
     A plan is agreed upon without the folders of its files, so its digest stays.
     """
-    kind, colon, _ = (plan.data.transform or "").partition(":")
-    if not colon:
-        return plan
-    own_data = plan.data.model_copy(update={"transform": f"{kind}:{policy.data.residual}"})
-    return plan.reading(own_data)
+    return plan.with_own_files(lambda path: str(policy.data.weight_files[PurePath(path).name]))
 
 
 def _of_label(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
