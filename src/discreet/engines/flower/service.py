@@ -43,7 +43,7 @@ class ServerFolder:
     """The server's files: what it was given, and the run directory that it writes.
 
     Attributes:
-        path: holds ``plan.json``, ``allow-list.json`` and the public weights of the model, if it has any; gets
+        path: holds ``plan.json``, ``allow-list.json`` and the model's public weights; gets
             ``run/``, ``server.log``, ``outcome.json``, ``server.lock``, ``server.working``, and
             ``abort.request`` from an operator who wants an end.
     """
