@@ -36,7 +36,8 @@ MOST_STEPS = 1024
 INDEPENDENT_LOCAL_STATE = "independent-local-state"
 ASSUMPTION = (
     "the gradients of later local steps do not depend on the silo's own unreleased state; ordinary training "
-    "does not satisfy this, and for constructed data the claim is false"
+    "does not satisfy this, and the claim is false for constructed data, and for logistic regression "
+    "where one silo is much smaller than the others"
 )
 
 

@@ -108,6 +108,11 @@ class Balancing(Preparation):
         Raises:
             ConfigurationError: if there is none of classes.
         """
+        if self.config.data.several:
+            raise ConfigurationError(
+                f"{self._stated().path} must be left out where there are several labels; got "
+                f"{self.config.data.several} labels."
+            )
         data = self.config.data.model_copy(update={"asked": "training"})
         found = [one for one in variables(data).values() if isinstance(one, Label)]
         if len(found) != 1 or len(found[0].texts) != self.facts.num_classes:

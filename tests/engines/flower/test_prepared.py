@@ -103,6 +103,18 @@ def test_a_dropout_leaves_the_bits_of_one_process(
     assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
 
 
+def test_a_mean_and_rounds_without_it_are_those_of_one_process(
+    make_consortium: Make, standardised: Config, small_config: Callable[..., Config], tmp_path: Path
+) -> None:
+    tables = standardised.model_dump(exclude_none=True)
+    del tables["data"]["standardise"]
+    data = tables["data"] | {"centre": {"kind": "private"}}
+    config = small_config(data=data, training=tables["training"])
+    consortium = make_consortium(config)
+    both(consortium, config, tmp_path / "local", DirectWire(consortium.silos))
+    assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
+
+
 def test_a_projection_and_its_rounds_are_those_of_one_process(
     make_consortium: Make, projected: Config, tmp_path: Path
 ) -> None:

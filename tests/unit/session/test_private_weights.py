@@ -159,6 +159,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
                       r"class_weights\.mode"),
     "no target": ({"privacy": {"epsilon": None, "noise_multiplier": 3.0}}, "'privacy.epsilon' must be given"),
     "a number": ({"data": {"label_range": [0.0, 1.0], "classes": None}}, "class_weights' must be"),
+    "several labels": ({"data": {"label": ["ill", "old"], "classes": None}}, "several labels; got 2"),
     "exchanged": ({"training": {"sampling": {"kind": "fixed-size", "fraction": 0.5}}}, "fixed-size"),
 }  # fmt: skip
 

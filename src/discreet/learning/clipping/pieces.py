@@ -8,7 +8,6 @@ what is left of rounding).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 from typing import Protocol
 
 import torch
@@ -129,16 +128,15 @@ class OuterSum:
 
     def weighted_sum(self, factors: torch.Tensor) -> torch.Tensor:
         """Matrix products over records and positions."""
-        positions = self.backprops.shape[1]
-        sums = [
-            weighted_products(
+        _, positions, rows = self.backprops.shape
+        total = factors.new_zeros(rows, self.activations.shape[2])
+        for part in _parts(len(factors), positions):
+            total += weighted_products(
                 self.backprops[part].flatten(0, 1),
                 self.activations[part].flatten(0, 1),
                 factors[part].repeat_interleave(positions),
             )
-            for part in _parts(len(factors), positions)
-        ]
-        return reduce(torch.Tensor.add_, sums).flatten()
+        return total.flatten()
 
 
 @dataclass(frozen=True, slots=True)
