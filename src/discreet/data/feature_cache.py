@@ -12,8 +12,6 @@ import numpy as np
 
 from discreet.arrays import Float32s
 
-_KEPT = 4
-
 
 @dataclass(frozen=True, slots=True)
 class FeatureCache:
@@ -48,13 +46,13 @@ class FeatureCache:
         return np.asarray(found) if fits else None
 
     def store(self, place: Path, features: Float32s) -> None:
-        """Writes features, whole or not at all, and forgets all but the latest few."""
+        """Writes features, whole or not at all, and forgets all others: who left the records leaves here."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
         written = place.with_suffix(f".{os.getpid()}")
         with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             np.save(file, features, allow_pickle=False)
         written.replace(place)
-        latest = sorted(self.folder.glob("*.npy"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for old in latest[_KEPT:]:
-            old.unlink(missing_ok=True)
+        for old in self.folder.iterdir():
+            if old != place:
+                old.unlink(missing_ok=True)

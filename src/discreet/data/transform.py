@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 
@@ -75,7 +76,8 @@ def _kept(
     if found is not None:
         return np.split(found, np.cumsum(counts)[:-1])
     made = _mapped(parts, feature_map, norm_bound)
-    cache.store(place, np.concatenate(made))
+    with suppress(OSError):  # a full disk makes the next training slower, and no more
+        cache.store(place, np.concatenate(made))
     return made
 
 

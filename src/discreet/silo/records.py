@@ -132,7 +132,7 @@ def _check_facts(federation: Federation, plan: Plan, silo: str) -> None:
 
 
 def _federation(
-    source: str, plan: Plan, silo: str, written: Mapping[str, str], cache: Path | None
+    source: str, plan: Plan, silo: str, written: Mapping[str, str], cache: Path | None = None
 ) -> Federation:
     data = plan.data
     exchanged = plan.release.neighboring is NeighboringRelation.REPLACE_ONE

@@ -32,6 +32,8 @@ NUMBERS = 2 * 2 * 6 + 6 * 3 + 3
 class Attention(nn.Module):
     """Two tokens or more attend to each other."""
 
+    scale: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.query, self.value = nn.Linear(6, 6), nn.Linear(6, 6)
@@ -57,7 +59,12 @@ def public(folder: Path, seed: int = 1) -> PublicWeights:
 
 
 def tuned(weights: PublicWeights | None, **changes: Any) -> nn.Module:
-    how = {"trained": ("head",), "adapted": ("query", "val*"), "rank": 2, "weights": weights} | changes
+    how: dict[str, Any] = {
+        "trained": ("head",),
+        "adapted": ("query", "val*"),
+        "rank": 2,
+        "weights": weights,
+    } | changes
     return build_model(f"{HERE}:make", SHAPE, 3, seed=0, tuning=FineTuning(**how))
 
 
@@ -93,11 +100,11 @@ def test_it_begins_as_the_public_network_and_ends_as_one(tmp_path: Path) -> None
     whole = merged(model)
     assert not any(isinstance(layer, LowRank) for layer in whole.modules())
     torch.testing.assert_close(whole(features), model(features))
-    assert torch.equal(whole.query.weight, model.query.layer.weight)
+    assert torch.equal(whole.get_parameter("query.weight"), model.get_parameter("query.layer.weight"))
     load_flat(model, flatten(model) + 1.0)
     other = Attention()
     other.load_state_dict(merged(model).state_dict())
-    assert not torch.equal(other.query.weight, model.query.layer.weight)
+    assert not torch.equal(other.query.weight, model.get_parameter("query.layer.weight"))
     torch.testing.assert_close(other(features), model(features), rtol=1e-4, atol=1e-5)
     assert isinstance(model.query, LowRank), "merging leaves the model as it was"
 
