@@ -9,6 +9,7 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any, get_args
 
@@ -101,6 +102,12 @@ def tables() -> list[tuple[str, type[BaseModel]]]:
             for inner in _tables_in(field.annotation):
                 kind = inner.model_fields.get("kind")
                 label = f"{path}{name}" + (f" = {get_args(kind.annotation)[0]}" if kind else "")
+                if (label, inner) in found:
+                    continue
+                if label in (before for before, _ in found):
+                    # Two tables of one kind: the later one is known by a value that it has alone.
+                    left_out = (key for key, one in inner.model_fields.items() if one.default == "auto")
+                    label += f", {next(left_out)} = auto"
                 found.append((label, inner))
                 pending.append((f"{path}{name}.", inner))
     return found
@@ -118,14 +125,28 @@ def _text_of(table: type[BaseModel]) -> str:
 
 
 def _keys(table: type[BaseModel]) -> str:
-    described = dict(
-        re.findall(r"^    (\w+): (.*(?:\n      +.*)*)", inspect.cleandoc(table.__doc__ or ""), re.M)
-    )
+    said = meanings(table)
     rows = [
-        f"| `{name}` | {_default(field)} | {' '.join(described.get(name, '').split()).replace('|', '/')} |"
+        f"| `{key_of(name, field)}` | {_default(field)} | {said[name].replace('|', '/')} |"
         for name, field in table.model_fields.items()
     ]
     return "\n".join(["| key | left out | meaning |", "|---|---|---|", *rows])
+
+
+def meanings(table: type[BaseModel]) -> dict[str, str]:
+    """Returns what docstrings, those of its bases included, say of each key; a ``kind`` says itself."""
+    described: dict[str, str] = {}
+    for base in reversed(table.__mro__):
+        text = inspect.cleandoc(base.__doc__ or "").partition("Attributes:\n")[2]
+        described |= dict(re.findall(r"^    (\w+): (.*(?:\n      +.*)*)", text, re.M))
+    if kind := table.model_fields.get("kind"):
+        described.setdefault("kind", f'"{get_args(kind.annotation)[0]}"; says which table this is.')
+    return {name: " ".join(described.get(name, "").split()) for name in table.model_fields}
+
+
+def key_of(name: str, field: FieldInfo) -> str:
+    """Returns a key as one writes it."""
+    return field.alias or name
 
 
 def _default(field: FieldInfo) -> str:
@@ -133,9 +154,14 @@ def _default(field: FieldInfo) -> str:
         return "must be given"
     if field.default_factory is not None:
         return "its own"
-    if isinstance(field.default, BaseModel):
-        return f"`{getattr(field.default, 'kind', 'its own defaults')}`"
-    return "–" if field.default is None else f"`{field.default}`"
+    default = field.default
+    if isinstance(default, BaseModel):
+        return f"`{getattr(default, 'kind', 'its own defaults')}`"
+    if default is None or default == ():
+        return "–"
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    return f"`{default.value if isinstance(default, Enum) else default}`"
 
 
 # --- Python ------------------------------------------------------------------------------------------------

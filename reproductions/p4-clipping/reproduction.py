@@ -10,7 +10,7 @@ from typing import Any
 import subsets
 from discreet.config import Config, load_config
 from discreet.engines.local import run
-from discreet.plan.counted import normaliser
+from discreet.plan import normaliser
 from reproducing import (
     Cell,
     Chart,

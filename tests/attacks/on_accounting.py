@@ -29,6 +29,7 @@ from discreet.privacy.ledger import Completed, Entry, Intent, Opened, read_ledge
 from discreet.privacy.units import NeighboringRelation, Status
 from discreet.randomness import SeededRandom
 from discreet.rounds import contribute
+from discreet.silo.policy import Charge
 from tests.attacks.outcome import Outcome, epsilon_shown
 from tests.contracts.neighbours.worlds import KINDS, config, planned
 
@@ -290,9 +291,55 @@ def survivors_after_the_fact() -> Outcome:
     return Outcome(name, before, f"true δ = {worst:.2g} × reported; {status.value}", worst > 1.0 + 1e-6)
 
 
+# --- 8: a training is ended by what it released -------------------------------------------------------------
+
+_WALKS = 100_000
+
+
+def stopping_plan() -> Plan:
+    """Ten rounds of (1, 0.01): a δ that is large enough to be seen in a sample."""
+    made = member_plan(5).config
+    privacy = made.privacy.model_copy(update={"epsilon": 1.0, "delta": 0.01})
+    return make_plan(made.model_copy(update={"privacy": privacy}), member_plan(5).facts)
+
+
+def stopped_delta(plan: Plan, stated: Callable[[int], float], seed: int = 1) -> float:
+    """Returns a lower bound on the true δ if a training ends when its loss exceeds the ε stated so far.
+
+    The losses of Gaussian rounds are a random walk. The bound is four standard errors below the mean.
+    """
+    _, shares = plan.budget_adversary()
+    noise = plan.release.share.variance / plan.release.share.num_silos * shares
+    mu = plan.release.l2_sensitivity / math.sqrt(noise)
+    steps = np.random.default_rng(seed).standard_normal((_WALKS, plan.rounds))
+    losses = np.cumsum(mu * steps + mu**2 / 2.0, axis=1)
+    above = losses - np.array([stated(count) for count in range(1, plan.rounds + 1)])
+    first = (above > 0.0).argmax(axis=1)
+    excess = -np.expm1(-np.maximum(above[np.arange(_WALKS), first], 0.0))
+    return float(excess.mean() - 4.0 * excess.std() / math.sqrt(_WALKS))
+
+
+def an_end_chosen_by_what_was_released() -> Outcome:
+    """Compares with what is PROVEN of the rounds so far: by the plan, and as a silo's budget adds it up."""
+    plan = stopping_plan()
+    charge, whole = Charge(plan, plan.thresholds.max_colluding), plan.spent(plan.releases)
+
+    def stated(count: int) -> float:
+        row = plan.spent(count)
+        proven = row.epsilon if row.status is whole.status else whole.epsilon
+        return min(proven, charge.added(count)[0])
+
+    delta = stopped_delta(plan, stated)
+    now = f"δ ≥ {max(0.0, delta):.2g} for {whole.delta:g}"
+    return Outcome(
+        "8: a training ended by what it released", "δ ≥ 0.019 for 0.01, PROVEN", now, delta > whole.delta
+    )
+
+
 ATTACKS = (
     an_absent_client,
     a_member_without_its_own_noise,
     aborted_attempts,
     survivors_after_the_fact,
+    an_end_chosen_by_what_was_released,
 )

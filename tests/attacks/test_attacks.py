@@ -102,6 +102,11 @@ def test_realised_survivors_composed_as_if_fixed_are_not_proven() -> None:
     assert worst > 1.5
 
 
+def test_the_epsilon_of_a_prefix_is_exceeded_by_an_end_that_was_chosen() -> None:
+    plan = on_accounting.stopping_plan()
+    assert on_accounting.stopped_delta(plan, lambda count: plan.spent(count).epsilon) > 0.012
+
+
 def test_a_row_without_the_servers_commitment_is_silent() -> None:
     row = on_statements.server_row(on_statements.planned(5))
     assert on_statements.is_silent(dataclasses.replace(row, assumptions=()))

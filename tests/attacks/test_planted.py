@@ -25,7 +25,7 @@ from discreet.silo import requests, silo, training
 from discreet.silo.anchor import Anchor
 from discreet.silo.policy import Account, SignedAllowList
 from discreet.silo.records import load_records
-from discreet.silo.silo import Silo
+from discreet.silo.silo import Admitted, Silo
 from discreet.silo.state import SiloState
 from discreet.silo.training import SiloTraining
 from discreet.verify import manifest, models
@@ -114,9 +114,8 @@ def words_as_they_are(module: Any) -> Plant:
 
 
 def any_list(patch: pytest.MonkeyPatch) -> None:
-    def accept(self: Any, document: bytes) -> Any:
-        key = bytes.fromhex(self.policy.consortium.public_key)
-        return SignedAllowList.parse(document).verified(key)
+    def accept(self: Any, signed: Any) -> Any:
+        return signed.verified(bytes.fromhex(self.policy.consortium.public_key))
 
     patch.setattr(SiloState, "accept_allow_list", accept)
 
@@ -135,7 +134,8 @@ def proposals_are_listed_unasked(patch: pytest.MonkeyPatch) -> None:
     honest = Silo._join
 
     def list_first(self: Any, proposal: Any) -> Any:
-        self._admitted = parse_plan(proposal.plan), SignedAllowList.parse(proposal.allow_list).serial
+        serial = SignedAllowList.parse(proposal.allow_list).serial
+        self._admitted = Admitted(parse_plan(proposal.plan).digest(), serial)
         return honest(self, proposal)
 
     patch.setattr(Silo, "_join", list_first)
@@ -203,7 +203,7 @@ def models_at_once(patch: pytest.MonkeyPatch) -> None:
         (on_silos.existence_of_a_value, records_decide),
         (on_silos.conjunction_by_overflow, overflow_is_answered),
         (on_silos.label_outside_the_policy, unchecked("_of_label")),
-        (on_silos.colluders_beyond_the_shares, unchecked("_check_colluders")),
+        (on_silos.colluders_beyond_the_shares, unchecked("_of_colluders")),
         (on_silos.sparse_graph_called_malicious, as_the_config_says),
         (on_silos.attempts_beyond_the_budget, rounds_are_free),
         (on_silos.forged_log_lines, words_as_they_are(silo)),

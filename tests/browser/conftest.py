@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from discreet.config import load_config, parse_config
+from discreet.config.about import AboutConfig
 from discreet.config.evaluate import EvaluateConfig
-from discreet.config.sections import AboutConfig
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.local import prepare, run
 from discreet.models import build_model, flatten

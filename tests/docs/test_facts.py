@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import brentq
 
 from discreet.config import load_config
-from discreet.config.sections import Dropout
+from discreet.config.run import Dropout
 from discreet.engines.local import prepare, run
 from discreet.plan.sweep import Costs, parse_axis, sweep
 from discreet.privacy.judgement import Level, judge_numbers

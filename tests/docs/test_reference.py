@@ -35,8 +35,13 @@ def test_every_key_of_the_config_is_described() -> None:
     page = reference.configuration_page()
     for path, table in reference.tables():
         section = page.partition(f"\n## {path}\n")[2].partition("\n## ")[0]
-        for key in table.model_fields:
-            assert f"| `{key}` |" in section, f"{path}: {key}"
+        assert section, f"{path} is on the page twice, or not at all"
+        meanings = reference.meanings(table)
+        for name, field in table.model_fields.items():
+            assert f"| `{reference.key_of(name, field)}` |" in section, f"{path}: {name}"
+            assert meanings[name], f"{table.__name__} must say what {name!r} means"
+    headings = re.findall(r"^## .*$", page, re.M)
+    assert len(headings) == len(set(headings))
 
 
 def test_the_keys_of_the_example_are_in_the_reference() -> None:

@@ -16,7 +16,7 @@ import discreet
 from discreet.accounting import epsilon
 from discreet.accounting.composable import composable
 from discreet.config import Config, load_config, parse_config
-from discreet.config.sections import Dropout
+from discreet.config.run import Dropout
 from discreet.config.speed import SpeedConfig
 from discreet.engines.flower.consortium import rehearse
 from discreet.engines.local import LocalEngine, Opening, RunResult, prepare, run
@@ -273,7 +273,7 @@ def test_what_is_spent_is_what_the_least_protected_silo_has_spent(
     assert 0.98 * target < plan.spent(plan.releases).epsilon <= target
     alone = [event_against(plan, SiloMessages(silo), 1, rounds=plan.releases) for silo in plan.facts.silos]
     most = max(composable(event, plan.release.neighboring).mu or 0.0 for event in alone)
-    assert composable_cost(plan, plan.releases)["mu"] == most
+    assert composable_cost(plan)["mu"] == most
 
 
 def test_runs_together_cost_what_the_least_protected_silo_has_spent(tmp_path: Path) -> None:

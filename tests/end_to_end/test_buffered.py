@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from discreet.config import Config, load_config, parse_config
-from discreet.config.sections import Dropout
+from discreet.config.run import Dropout
 from discreet.config.speed import SpeedConfig
 from discreet.engines.local import LocalEngine, Opening, RunResult, run
 from discreet.errors import ConfigurationError, NotEnoughSurvivors

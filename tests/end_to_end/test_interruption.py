@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from discreet.config import Config
-from discreet.config.sections import Dropout
+from discreet.config.run import Dropout
 from discreet.engines.local import LocalEngine, Opening, run
 from discreet.errors import NotEnoughSurvivors
 from discreet.privacy.ledger import Completed, Intent, LedgerWriter, Lost, Resumed, read_ledger, spending

@@ -22,9 +22,9 @@ WITHOUT_DATA = [
 COMPARED_WITH_OURSELVES = {"auto"}
 PUBLIC = {
     "discreet.accounting", "discreet.accounting.bounds",
-    "discreet.accounting.gdp", "discreet.errors", "discreet.audit", "discreet.config",
+    "discreet.accounting.gdp", "discreet.errors", "discreet.audit", "discreet.config", "discreet.plan",
     "discreet.data", "discreet.engines.local", "discreet.models", "discreet.models.features",
-    "discreet.models.scattering", "discreet.privacy.tradeoff",
+    "discreet.models.scattering", "discreet.models.transforms", "discreet.privacy.tradeoff",
     "discreet.privacy.adversary", "discreet.privacy.events", "discreet.privacy.units",
     "discreet.randomness",
 }  # fmt: skip

@@ -8,13 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 from discreet.errors import ConfigurationError, ProtocolAbort
-from discreet.secagg import Agreement, AllowList, SemiHonest, SumTerms, binding
+from discreet.secagg import (
+    Agreement,
+    AllowList,
+    Malicious,
+    SemiHonest,
+    SemiMalicious,
+    SumTerms,
+    binding,
+    merkle,
+)
 from discreet.secagg.graph import CompleteGraph, HararyGraph
 from discreet.secagg.merkle import Tree
 from discreet.secagg.messages import Advertise, DeliveredShares, KeyList, KeyPaths, Shown
@@ -110,8 +120,8 @@ LIES: dict[str, tuple[Callable[[KeyPaths, int], KeyPaths], str]] = {
     ),
     "too few members": (lambda told, _: replace(told, members=told.members[: LOW - 1]), "too-few"),
     "we are no member": (lambda told, _: replace(told, members=told.members[1:]), "unknown-client"),
-    "more members than clients": (
-        lambda told, _: replace(told, members=(*told.members, CLIENTS)),
+    "a member beyond the clients": (
+        lambda told, _: replace(told, members=(*told.members[:-1], CLIENTS)),
         "unknown-client",
     ),
     "nobody is a member": (lambda told, _: replace(told, members=()), "unknown-client"),
@@ -198,6 +208,39 @@ def test_one_clients_keys_at_two_places_are_found_at_its_own_only(make_sparse: C
     offers = offers_of(world)
     told = shown_to(world, 0, offers, entries={i: offers[1].body() for i in range(2, CLIENTS)})
     assert refused(world, told) == "bad-path"
+
+
+def test_a_client_is_found_at_no_second_depth(make_sparse: Callable[..., World]) -> None:
+    """Client 6 has two offers under one root: one at its place, one in place of the node over 12 and 13."""
+    twice, members = 6, tuple(range(CLIENTS))
+    world = make_sparse()
+    offers = offers_of(world)
+    second = signed(world, replace(offers[twice], channel_key=bytes(range(32))))
+    tree = Tree({index: offer.body() for index, offer in offers.items()}, CLIENTS)
+    tree._levels[1][twice] = merkle._leaf(second.body())
+    for below, above in pairwise(tree._levels[1:]):
+        above[:] = [merkle._node(*below[at : at + 2]) for at in range(0, len(below), 2)]
+    path = tuple(hashes[twice >> level ^ 1] for level, hashes in enumerate(tree._levels[1:-1]))
+    assert merkle.root_from(second.body(), twice, path) == tree.root
+    digest = binding.paths_digest(world.agreement, world.epoch, members, tree.root)
+    one, other, *_ = RULE.neighborhood(twice, members, digest).maskers
+
+    def told(me: int) -> KeyPaths:
+        near = RULE.neighborhood(me, members, digest).maskers
+        shown = tuple(Shown(offers[peer], tree.path(peer)) for peer in sorted({me, *near}))
+        return KeyPaths(members, tree.root, shown)
+
+    assert world.clients[world.names[one]].receive(world.write(told(one))) is not None
+    lie = changed(told(other), twice, lambda _: Shown(second, path))
+    assert refused(world, lie, other) == "bad-path"
+
+
+@pytest.mark.parametrize("mode", [Malicious(), SemiMalicious()], ids=repr)
+def test_a_root_stands_for_the_keys_only_where_the_server_is_trusted(
+    make_sparse: Callable[..., World], mode: Malicious | SemiMalicious
+) -> None:
+    with pytest.raises(ConfigurationError, match="graph must be"):
+        replace(make_sparse().agreement, mode=mode)
 
 
 def test_a_member_without_keys_is_a_neighbour_of_nobody(make_sparse: Callable[..., World]) -> None:

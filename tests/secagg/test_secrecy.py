@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from discreet.secagg import Bonawitz, Malicious, SemiHonest, SumTerms, binding
+from discreet.secagg import (
+    Agreement,
+    AllowList,
+    Bonawitz,
+    Identity,
+    Malicious,
+    SemiHonest,
+    SumTerms,
+    binding,
+)
+from discreet.secagg.graph import HararyGraph
 from discreet.secagg.hazmat import keys as keyring
 from discreet.secagg.hazmat.prg import add_masks
 from discreet.secagg.hazmat.secret import Secret
 from discreet.secagg.packing import add_packed
 from discreet.secagg.ring import reduce_words, to_ring, word_type
-from discreet.secagg.server.recovery import recover_all
+from discreet.secagg.server.recovery import Released, recover_all
 from discreet.secagg.transitions import ServerState
 from tests.secagg.conftest import MakeWorld, World
 
@@ -76,6 +87,33 @@ def test_a_late_input_is_exposed_only_in_one_phase(
     assert np.array_equal(opened, truth) is exposed
     if not exposed:
         assert np.count_nonzero(opened == truth) <= 2, "the self mask still covers every coordinate"
+
+
+def test_a_network_that_changes_survivor_sets_opens_an_input_where_the_server_is_trusted(
+    terms_of: Callable[..., SumTerms],
+    identities_of: Callable[[Iterable[str]], dict[str, Identity]],
+    make_session: Callable[[Agreement, int], World],
+) -> None:
+    """It holds no key: the server follows the protocol, and the channel is what the mode needs (ADR 45)."""
+    terms = terms_of(12, threshold=2, min_survivors=9, length=50)
+    keys = AllowList({name: one.public_key for name, one in identities_of(terms.clients).items()})
+    world = make_session(Agreement(terms, SemiHonest(), HararyGraph(4), 1, keys), 0).set_up()
+    masked = world.deliver(world.begin())
+    world.upload(masked)
+    shown = world.read(world.server.close_stage()["client-0"])
+    gone = replace(shown, survivors=tuple(one for one in shown.survivors if one != 7))
+    holders = tuple(sorted(world.server._round.setup.graph[7].holders))
+    found = []
+    for told, asked in ((shown, holders[:2]), (gone, holders[2:])):
+        replies = {one: world.clients[world.names[one]].receive(world.write(told)) for one in asked}
+        shares = {one: dict(world.read(reply).shares)[7] for one, reply in replies.items()}
+        found.append(recover_all([Released(7, holders, shares, lambda _: True)], 2).secrets[7])
+    seed, mask_key = found
+    vector = unpacked(world, masked["client-7"])
+    own = keyring.derive(seed, world.server._round.digest, binding.self_purpose(7))
+    add_masks(vector, [], [own])
+    opened = strip_pair_masks(world, vector, mask_key, 7)
+    assert np.array_equal(opened, to_ring(world.inputs["client-7"], 20, 50))
 
 
 def test_a_survivor_s_input_stays_covered_by_its_pairwise_masks(

@@ -240,7 +240,7 @@ def _model(document: bytes) -> bytes:
     """The file of a model of the plan that is there, which was not trained."""
     plan = parse_plan(document)
     model, nothing = public_model(plan), Spending(completed=(), lost=(), pending=None, aborted=0)
-    return model_file(model, flatten(model), origin_of(plan, nothing, seeded=True).text())
+    return model_file(model, flatten(model), origin_of(plan, nothing, (), seeded=True).text())
 
 
 def _documents() -> Iterator[Target]:

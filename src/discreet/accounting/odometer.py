@@ -1,17 +1,18 @@
 """A budget for releases that are chosen while earlier ones are seen: what would exceed it is refused.
 
-If the sequence of events is fixed beforehand (a plan), `discreet.accounting.epsilon` bounds it, and every
-prefix. If the next event is *chosen after seeing the outputs* (its noise, its sampling, whether there is one
-at all), composition of loss distributions is not known to hold. Two compositions are known to, if their
-limits are fixed beforehand: of Rényi divergences at one order (Feldman, Zrnic 2021, Theorem 3.3), and of
-Gaussian releases by Σ μ² (Smith, Thakurta 2022, Theorem 1). docs/theory/budgets.md has the proof with
-integer noise and failures.
+If the sequence of events is fixed beforehand (a plan), `discreet.accounting.epsilon` bounds it, wherever it
+is ended; and a prefix by itself only if its length was fixed beforehand too. If the next event is *chosen
+after seeing the outputs* (its noise, its sampling, whether there is one at all), composition of loss
+distributions is not known to hold. Two compositions are known to, if their limits are fixed beforehand: of
+Rényi divergences at one order (Feldman, Zrnic 2021, Theorem 3.3), and of Gaussian releases by Σ μ² (Smith,
+Thakurta 2022, Theorem 1). docs/theory/budgets.md has the proof with integer noise and failures.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -59,13 +60,17 @@ class Cost:
     log_ratio: float = 0.0
     failure: float = 0.0
 
-    def plus(self, other: Cost, times: float = 1.0) -> Cost:
-        """Returns this cost and ``times`` the other."""
-        return Cost(
-            self.divergence + times * other.divergence,
-            self.log_ratio + times * other.log_ratio,
-            self.failure + times * other.failure,
-        )
+    @classmethod
+    def total(cls, costs: Iterable[tuple[Cost, float]]) -> Cost:
+        """Returns the sum of some costs, each as often as is said of it."""
+        total = cls()
+        for cost, times in costs:
+            total = cls(
+                total.divergence + times * cost.divergence,
+                total.log_ratio + times * cost.log_ratio,
+                total.failure + times * cost.failure,
+            )
+        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +205,7 @@ class AdaptiveFilter:
         Raises:
             BudgetExhausted: if the budget could be exceeded; it must then not happen.
         """
-        later = replace(self, spent=self.spent.plus(cost))
+        later = replace(self, spent=Cost.total([(self.spent, 1.0), (cost, 1.0)]))
         if not later.used <= 1.0:
             raise BudgetExhausted(
                 f"what is released must stay within epsilon={self.epsilon} at delta={self.delta}; the next "

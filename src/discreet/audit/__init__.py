@@ -1,7 +1,7 @@
 """Attacks on our own guarantees: canaries, noise laws, neighbours, samplers, local states."""
 
 from discreet.audit.binomial_tail import audited_epsilon_lower, guessing_p_value
-from discreet.audit.campaign import INTERRUPTED, AuditSettings, audit
+from discreet.audit.campaign import INTERRUPTED, AuditSettings, audit, require_rehearsable
 from discreet.audit.crafted_search import CraftedSettings, crafted_findings
 from discreet.audit.findings import (
     CanaryFinding,
@@ -39,6 +39,7 @@ __all__ = [
     "audited_mu_lower",
     "crafted_findings",
     "guessing_p_value",
+    "require_rehearsable",
     "sides",
     "simulate_local_state_attack",
     "tradeoff_p_value",

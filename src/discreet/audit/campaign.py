@@ -21,6 +21,7 @@ from discreet.audit.one_run import CanaryRun, Scores, coordinate_run, record_run
 from discreet.audit.participation import most_canaries
 from discreet.audit.post_processing import post_processing_finding
 from discreet.audit.sensitivity import sensitivity_finding
+from discreet.config import Config
 from discreet.engines.local import Prepared
 from discreet.errors import ConfigurationError
 from discreet.mechanisms import per_silo
@@ -99,13 +100,7 @@ def audit(
             round, or of silos that differ.
         UnsupportedAnalysisError: for a single noisy step, which is audited as single-step.
     """
-    require_no_timetable(prepared.plan.training, "an audit")
-    if prepared.plan.preparation is not None:
-        raise ConfigurationError(
-            f"{stated_key(prepared.config)} must be left out for an audit, which rehearses rounds and no "
-            "release before them. Audit the training without it."
-        )
-    require_no_segments(prepared.plan.training, "an audit")
+    require_rehearsable(prepared.config)
     require_alike(prepared.plan.own, "an audit")
     plan, source = prepared.plan, SeededRandom(settings.seed).derive("audit")
     made_of_sums = post_processing_finding(prepared, source.derive("post-processing"))
@@ -125,6 +120,22 @@ def audit(
     findings.extend(_sensitivities(prepared, settings, source.derive("neighbours"), progress))
     sampled = sampling_finding(prepared)
     return (*findings, made_of_sums, *(() if sampled is None else (sampled,)))
+
+
+def require_rehearsable(config: Config) -> None:
+    """Refuses what no rehearsal carries out, as far as a config says it: before records are read or planned.
+
+    Raises:
+        ConfigurationError: for a training with a schedule, with segments, or with a release before the first
+            round.
+    """
+    require_no_timetable(config.training, "an audit")
+    if config.preparation is not None:
+        raise ConfigurationError(
+            f"{stated_key(config)} must be left out for an audit, which rehearses rounds and no release "
+            "before them. Audit the training without it."
+        )
+    require_no_segments(config.training, "an audit")
 
 
 def _coordinate_runs(

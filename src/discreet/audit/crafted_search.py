@@ -17,7 +17,8 @@ from discreet.audit.crafted_records import BATCH_SIZES, EXTREMES, crafted_rows
 from discreet.audit.findings import NeighbourFinding
 from discreet.audit.neighbours import Comparison, Rounds, summary
 from discreet.audit.rehearsal import initial_parameters
-from discreet.config.data import ColumnPartition, DataConfig, features_named
+from discreet.config.data import DataConfig, features_named
+from discreet.config.partition import ColumnPartition
 from discreet.data import Records
 from discreet.data.labels import extreme_labels, other_labels
 from discreet.data.table_files import of_several

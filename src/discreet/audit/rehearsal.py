@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from discreet.arrays import Floats
 from discreet.audit.insider import Insider
-from discreet.config.sections import Dropout
+from discreet.config.run import Dropout
 from discreet.data import Federation
 from discreet.engines.local import LocalEngine, Prepared
 from discreet.models import flatten

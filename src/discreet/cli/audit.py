@@ -27,6 +27,7 @@ from discreet.audit import (
     SamplingFinding,
     SensitivityFinding,
     crafted_findings,
+    require_rehearsable,
     sides,
 )
 from discreet.audit import audit as audit_claims
@@ -90,7 +91,10 @@ def audit(
     Example: [bold]discreet audit --crafted my-table.toml[/bold]
     """
     settings = AuditSettings(canaries=canaries, trials=trials, confidence=confidence, seed=seed)
-    whole = prepare(_config(target))
+    config = _config(target)
+    if not crafted:
+        require_rehearsable(config)  # preparing a plan to refuse it takes long
+    whole = prepare(config)
     attacked = sides(whole, SeededRandom(seed).derive("weights"))
     if crafted:
         _report_crafted(attacked, CraftedSettings(trials=trials, seed=seed), as_json=as_json)

@@ -74,8 +74,8 @@ def _table(found: tuple[Observation, ...]) -> Table:
 
 
 def _python() -> Observation:
-    fit = sys.version_info >= (3, 11)
-    advice = "" if fit else "Python must be 3.11 or newer"
+    fit = sys.version_info >= (3, 11, 1)
+    advice = "" if fit else "Python must be 3.11.1 or newer"
     return Observation("Python", f"{platform.python_version()}, {platform.system()}", fit, advice)
 
 

@@ -22,7 +22,7 @@ from discreet.released import evaluate_file, load_model
 
 _NOT_PRIVATE = (
     "These numbers are exact functions of {file}, and not private: no guarantee covers them. Show them to "
-    "those who may see its records."
+    "those who may see its records. Rows that the model was trained on flatter it: measure it on others."
 )
 
 

@@ -14,7 +14,7 @@ from discreet.config.data import DRAFT, WRITTEN
 from discreet.data.csv_file import CsvFile
 from discreet.data.dialect import COMMAS, Dialect
 from discreet.data.look import MOST_TEXTS, Sight, guessed_file, seen
-from discreet.data.table_files import TableFile
+from discreet.data.table_files import TableFile, in_folder
 from discreet.errors import DataError
 
 _LABELS = ("label", "target", "outcome", "disease", "class", "y")
@@ -28,7 +28,10 @@ _IDENTIFIER = (
 
 
 def look(
-    files: Annotated[list[Path], typer.Argument(help="Tables, .csv or .parquet: one, or one for each silo.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Tables, .csv or .parquet: one, or one for each silo; or their folder."),
+    ],
     label: Annotated[str | None, typer.Option(help="The column to predict; left out, it is guessed.")] = None,
     silo: Annotated[
         str | None, typer.Option(help="The column that names the silo, in a single table.")
@@ -40,9 +43,8 @@ def look(
 
     Example: [bold]discreet look north.csv south.csv --label disease[/bold]
     """
+    files = [one for path in files for one in (in_folder(path) if path.is_dir() else [path])]
     for path in files:
-        if path.is_dir():
-            raise DataError(f"the tables must be files; {path} is a folder. Name the files in it.")
         if not path.is_file():
             raise DataError(f"the tables must be files that are there; there is no {path}. Mend the path.")
     found = {path: guessed_file(path) for path in files}

@@ -24,6 +24,13 @@ def predict(
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column that names the rows; left out: their numbers.")
     ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Predict the second of two classes from this probability on; left out: the most probable.",
+            show_default=False,
+        ),
+    ] = None,
     separator: Separator = None,
     encoding: Encoding = None,
     decimal: Decimal = None,
@@ -41,7 +48,8 @@ def predict(
     if out is not None:
         require_new(out, "--out")
     how = written(separator, encoding, decimal)
-    scores = score_file(load_model(run, own_code=own_code), rows, id_column=id_column, written=how)
+    model = load_model(run, own_code=own_code)
+    scores = score_file(model, rows, id_column=id_column, threshold=threshold, written=how)
     tell_owner(scores.notes)
     if out is None:
         # Texts of classes and rows come from elsewhere, and a terminal acts on some letters.

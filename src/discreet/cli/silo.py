@@ -115,7 +115,9 @@ def _endpoint(address: Address, watch: SiloWatch, log: OwnerLog) -> Endpoint:
 
 @silo.command()
 def status(
-    policy: Annotated[Path, typer.Argument(help="The silo's policy.toml.", show_default=False)],
+    policy: Annotated[
+        Path, typer.Argument(help="The silo's policy.toml, or its folder.", show_default=False)
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say what was spent, what is left and what waits, from the state folder; also while the silo serves.

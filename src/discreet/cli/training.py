@@ -138,9 +138,9 @@ def _show(screen: Console, result: RunResult, report: Path) -> None:
         screen.print(_how_good(result.quality), highlight=False)
         if result.quality.warning:
             screen.print(Text(result.quality.warning, style="bold yellow"))
-    lost = len(result.spending.lost)
-    if lost:
-        screen.print(f"\n{lost} interrupted round(s) stayed charged; the guarantees cover them.")
+    if lost := [result.plan.order.name(release) for release in result.spending.lost]:
+        ends = "was lost and stays" if len(lost) == 1 else "were lost and stay"
+        screen.print(f"\n{', '.join(lost)} {ends} charged; the guarantees cover that.", highlight=False)
     if result.told:
         screen.print("\n[bold yellow]Look at the records[/] (only you are told; no file holds this):")
         for line in grouped(result.told):

@@ -1,4 +1,4 @@
-"""The [data] and [model] tables: where the records are, what is publicly known of them, which model."""
+"""The [data] table: where the records are, and what is publicly known of them."""
 
 from __future__ import annotations
 
@@ -9,48 +9,16 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from discreet.config.pretrained import AdaptersConfig, Layers, PretrainedConfig
+from discreet.config.partition import DirichletPartition, PartitionConfig
+from discreet.config.pretrained import PretrainedConfig
 from discreet.data.bins import MOST_BINS
 from discreet.data.dates import DateOrder
-from discreet.kinds.fields import Count, Positive, Section
+from discreet.kinds.fields import Count, Section
 from discreet.kinds.heads import MOST_LABELS
 from discreet.kinds.preparation import CentreConfig, PreparationConfig, ProjectConfig, StandardiseConfig
 
 MOST_CLASSES = 1 << 16
 """Whoever reads a plan writes down a text for each class of a table."""
-
-
-class IidPartition(Section):
-    """Splits one table into ``silos`` silos at random; simulation only."""
-
-    kind: Literal["iid"]
-    silos: Count
-
-
-class DirichletPartition(Section):
-    """Splits one table into ``silos`` silos with label proportions drawn from Dirichlet(alpha)."""
-
-    kind: Literal["dirichlet"]
-    silos: Count
-    alpha: Positive
-
-
-class ColumnPartition(Section):
-    """One silo for every value of a column, or for each of ``names``.
-
-    Attributes:
-        column: says which silo holds a record.
-        names: the public list of silos. One without records is empty, and a record of another silo is left
-            out. Without it the names are taken from the column, and are public.
-    """
-
-    kind: Literal["column"]
-    column: str
-    names: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-
-
-PartitionConfig = Annotated[IidPartition | DirichletPartition | ColumnPartition, Field(discriminator="kind")]
-
 
 Transform = (
     Literal["scattering", "scattering-maps", "centred-pixels"]
@@ -60,7 +28,13 @@ Transform = (
 
 
 class DateRange(Section):
-    """The first and the last plausible day of a column, and how its cells write a date."""
+    """The first and the last plausible day of a column, and how its cells write a date.
+
+    Attributes:
+        first: ``from``: the first plausible day, as in ``2020-05-17``.
+        last: ``to``: the last plausible day, after the first.
+        order: how cells write a date: ``ymd`` (2020-05-17), ``dmy`` (17.5.2020) or ``mdy`` (5/17/2020).
+    """
 
     first: Annotated[date, Field(alias="from")]
     last: Annotated[date, Field(alias="to")]
@@ -108,8 +82,12 @@ def _person_table(person: object) -> object:
     return person
 
 
-def _label_or_labels(stated: object) -> object:
-    """Refuses what is neither a column nor a list of two to eight, in one line for both."""
+def label_or_labels(stated: object) -> object:
+    """Refuses what is neither a column nor a list of two to eight, in one line for both.
+
+    Raises:
+        ValueError: as the rest of a line that begins with the key.
+    """
     if isinstance(stated, str):
         return stated
     names = list(stated) if isinstance(stated, list | tuple) else []
@@ -122,7 +100,7 @@ def _label_or_labels(stated: object) -> object:
     return tuple(names)
 
 
-Label = Annotated[str | tuple[str, ...], BeforeValidator(_label_or_labels)]
+Label = Annotated[str | tuple[str, ...], BeforeValidator(label_or_labels)]
 Source = Annotated[str | dict[str, str], BeforeValidator(_text_or_texts)]
 Written = str | dict[str, str]
 Missing = Literal["indicator", "neutral"]
@@ -330,6 +308,13 @@ class DataConfig(Section):
         return (self.label,) if isinstance(self.label, str) else self.label
 
     @property
+    def source_text(self) -> str:
+        """The source as a reader sees it."""
+        if isinstance(self.source, str):
+            return self.source
+        return ", ".join(f"{silo} = {one}" for silo, one in self.source.items())
+
+    @property
     def several(self) -> int:
         """How many labels a record has, if there are several; else 0."""
         return 0 if isinstance(self.label, str) else len(self.labels)
@@ -464,13 +449,6 @@ def features_named(data: DataConfig) -> tuple[str, ...]:
     return (*(data.ranges or {}), *(data.dates or {}), *(data.categories or {}))
 
 
-def source_text(source: str | Mapping[str, str]) -> str:
-    """Returns a source as a reader sees it."""
-    if isinstance(source, str):
-        return source
-    return ", ".join(f"{silo} = {one}" for silo, one in source.items())
-
-
 def without_folder(source: str | dict[str, str]) -> str | dict[str, str]:
     """Returns a source of records without its folder, which differs from party to party."""
     if not isinstance(source, str):
@@ -502,62 +480,3 @@ def counted_unit(data: DataConfig) -> str:
 def part_taken(data: DataConfig) -> str:
     """Returns the word, and a space, for the records that take part; nothing where all of them do."""
     return {None: "training ", "training": "training ", "held-out": "held-out ", True: ""}[data.asked]
-
-
-class LossConfig(Section):
-    """A loss of one's own for a linear head under stable-steps: a function, and its stated constants.
-
-    Attributes:
-        function: ``module:name``; see `discreet.kinds.stated_loss.StatedLoss`.
-        residual_norm: bound on the L2 norm of the gradient by the logits.
-        curvature: the most that the gradient moves for each unit that the logits move.
-    """
-
-    function: Annotated[str, Field(pattern=r"^\w+(\.\w+)*:\w+$")]
-    residual_norm: Positive
-    curvature: Positive
-
-
-class ModelConfig(Section):
-    """Which model: a bundled name or ``module:factory``; ``seed`` fixes its public initial weights.
-
-    ``loss`` takes the place of the loss that belongs to a linear head. The three others fine-tune a network
-    of one's own: all that they do not name stays frozen.
-
-    Attributes:
-        pretrained: the public weights of the frozen layers: file, hash, source and licence.
-        trained: layers that are trained whole, from the weights that the factory gives them.
-        adapters: low-rank updates of frozen layers.
-    """
-
-    name: str = "logistic"
-    seed: Annotated[int, Field(ge=0)] = 0
-    loss: LossConfig | None = None
-    pretrained: PretrainedConfig | None = None
-    trained: Layers | None = None
-    adapters: AdaptersConfig | None = None
-
-    @model_validator(mode="after")
-    def _something_is_trained(self) -> Self:
-        stated = [key for key in ("pretrained", "trained", "adapters") if getattr(self, key) is not None]
-        if not stated:
-            return self
-        if ":" not in self.name:
-            raise ValueError(
-                f"{' and '.join(stated)} must be left out unless 'name' is a network of one's own, "
-                f"module:factory; got {self.name!r}"
-            )
-        if stated == ["pretrained"]:
-            raise ValueError(
-                "'trained' or 'adapters' must name what is trained beside 'pretrained', whose weights stay "
-                "frozen; both are missing"
-            )
-        if self.pretrained is not None and self.pretrained.file is None:
-            raise ValueError("'pretrained.file' must name the file of the weights; it is missing")
-        return self
-
-    @property
-    def own_code(self) -> tuple[str, ...]:
-        """Everything that somebody has to import, as ``module:name``."""
-        loss = () if self.loss is None else (self.loss.function,)
-        return (*((self.name,) if ":" in self.name else ()), *loss)

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from discreet.config.data import (
-    ColumnPartition,
-    DataConfig,
-    DirichletPartition,
-    IidPartition,
-    counted_unit,
-    part_taken,
-    source_text,
-)
+from discreet.config.data import DataConfig, counted_unit, part_taken
+from discreet.config.partition import ColumnPartition, DirichletPartition, IidPartition
 from discreet.data import IN_MEMORY
 from discreet.data.table_files import of_several
 
@@ -71,7 +64,7 @@ def data_assumptions(data: DataConfig) -> tuple[str, ...]:
         )
     if data.label is not None or data.asked:
         found.append(WRITTEN_ALONE)
-    if "csv:" in source_text(data.source):
+    if "csv:" in data.source_text:
         found.append(QUOTES)
     if _starts(data, "npz:"):
         found.append("the type of every array of the file is the same whatever its records hold")

@@ -12,11 +12,11 @@ from discreet.kinds.questions import RISKS, Threshold
 
 
 class StopConfig(Section):
-    """When a training ends early; what was planned is the bound, and what is not released costs nothing.
+    """When a training ends early, by what it released: all that was planned is charged.
 
     Attributes:
         patience: the training ends when so many evaluations in a row were no better than the best before
-            them. What is compared is their noisy accuracy.
+            them, by what ``keep`` compares.
     """
 
     patience: Count
@@ -42,7 +42,9 @@ class EvaluateConfig(Section):
         mechanism: law of the noise; ``discrete-laplace`` is narrower for one to a few evaluations.
         stop: whether the training ends when evaluations no longer improve.
         keep: which model is released: ``best``, that of the evaluation with the best noisy accuracy, the
-            first of equals; or ``last``, that of the last round, which is the default.
+            first of equals; or ``last``, that of the last round, which is the default. With class weights or
+            a ``threshold`` it is the balanced accuracy, the mean of the recalls: the accuracy would prefer
+            the model that names the commonest class.
     """
 
     every: Annotated[int, Field(ge=1, le=1_000_000)]

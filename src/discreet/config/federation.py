@@ -8,14 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from discreet.config.data import (
-    WRITTEN,
-    ColumnPartition,
-    DataConfig,
-    DirichletPartition,
-    IidPartition,
-    features_named,
-)
+from discreet.config.data import WRITTEN, DataConfig, features_named
+from discreet.config.partition import ColumnPartition, DirichletPartition, IidPartition
 from discreet.data import (
     ColumnSilos,
     DirichletSilos,

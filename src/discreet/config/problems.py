@@ -5,11 +5,17 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from discreet.config.sections import Config, PrivacyConfig
+
+_OR_AUTO = {
+    "privacy.clip_norm": "a number above 0, a table with a 'quantile'",
+    "training.server": 'a table, such as { kind = "averaging" }',
+}
+"""What the keys take for which "auto" is written in another place than their own type."""
 
 
 def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
@@ -28,14 +34,41 @@ def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
         return f"unknown key {name!r}.{hint}"
     if problem["type"] == "missing":
         return f"the key {name!r} must be given; it is missing."
-    if problem["type"] == "tuple_type" and isinstance(problem["input"], str):
-        stated = json.dumps(problem["input"], ensure_ascii=False)
-        return f"{name!r}: must be a list, as in {location[-1]} = [{stated}]; got {problem['input']!r}."
-    message = problem["msg"].removeprefix("Value error, ")
     got = problem["input"]
+    expected = _expected(problem["type"], got, location, data)
+    if expected:
+        return f"{name!r}: must be {expected}; got {got!r}."
+    message = problem["msg"].removeprefix("Value error, ")
     shown = f"; got {got!r}" if isinstance(got, str | int | float | bool) else ""
     where = f"{name!r}: " if name else ""
     return f"{where}{message[0].lower()}{message[1:]}{shown}."
+
+
+def _expected(kind: str, got: object, location: list[str], data: Mapping[str, Any]) -> str:
+    """Says what is to be written in place of something of another type, where that can be shown."""
+    if isinstance(got, str) and ".".join(location) in _OR_AUTO:
+        return f'{_OR_AUTO[".".join(location)]}, or "auto"'
+    if isinstance(got, str) and kind == "tuple_type":
+        return f"a list, as in {location[-1]} = [{json.dumps(got, ensure_ascii=False)}]"
+    return f"a table{_example(location, data)}" if kind == "model_type" else ""
+
+
+def _example(location: list[str], data: Any) -> str:
+    """Returns the least that a table of a kind must state, as TOML; nothing where that is not known."""
+    *outer, key = location
+    models: list[type[BaseModel]] = [Config]
+    for part in outer:
+        data = data.get(part) if isinstance(data, Mapping) else None
+        models = [found for model in models for found in _sections_of(model, part)]
+    fields = [found.model_fields for model in models for found in _sections_of(model, key)]
+    if len(fields) != 1 or "kind" not in fields[0]:
+        return ""
+    stated = [
+        f"{name} = {json.dumps((field.examples or get_args(field.annotation))[0])}"
+        for name, field in fields[0].items()
+        if field.is_required()
+    ]
+    return f", such as {{ {', '.join(stated)} }}"
 
 
 def _follows_from_settings(name: str, silo: str) -> str:

@@ -10,8 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from discreet.config.data import DataConfig, ModelConfig
+from discreet.config.about import AboutConfig
+from discreet.config.data import DataConfig
 from discreet.config.evaluate import EvaluateConfig
+from discreet.config.model import ModelConfig
+from discreet.config.run import RunConfig
 from discreet.config.segments import MOST_ROUNDS, Segments
 from discreet.config.silos import SiloConfig, folded
 from discreet.config.speed import SpeedConfig
@@ -30,7 +33,7 @@ from discreet.kinds import (
     ServerConfig,
     UntunedStepsConfig,
 )
-from discreet.kinds.fields import Count, Positive, Section, one_line
+from discreet.kinds.fields import Positive, Section, one_line
 from discreet.kinds.model_facts import LINEAR
 from discreet.kinds.preparation import PreparationConfig
 from discreet.kinds.questions import MOST_QUESTIONS, Question
@@ -143,6 +146,12 @@ class PrivacyConfig(Section):
     silos survive. A CONDITIONAL analysis is used only if its assumption is named in ``accept_assumptions``.
 
     Attributes:
+        unit: what is protected: one record, one person with all records, or one silo (``client``).
+        epsilon: the target ε; in its place ``noise_multiplier``.
+        noise_multiplier: noise of the silos that the target counts, over the sensitivity of a round's sum; in
+            place of ``epsilon``.
+        delta: the δ at which ε is stated.
+        accept_assumptions: names of assumptions without which an analysis is not used.
         mechanism: law of the noise. ``discrete-laplace`` is for questions that count records: narrower than
             Gaussian noise for one to a few questions, and dearer where many releases compose.
         against: whom the target is for. ``outsiders`` leaves other members out, as publications do that count
@@ -198,74 +207,19 @@ class AggregationConfig(Section):
     noise_first: bool = False
 
 
-class Dropout(Section):
-    """A rehearsed failure: ``silo`` disappears in ``round`` before it sends the message of ``stage``."""
-
-    silo: str
-    round: Count
-    stage: Literal["advertise", "share", "mask", "confirm", "unmask"] = "mask"
-
-
-class RunConfig(Section):
-    """How this machine carries the plan out. Nothing here may change the guarantee.
-
-    Attributes:
-        seed: makes a simulation reproducible; whoever knows it can remove the noise, and the report says so.
-        evaluate: measure the model on held-out records after every round; these numbers are not private.
-        compare: also train without privacy, pooled and alone; never released, for the price of privacy.
-        dropouts: rehearsed failures; simulation only.
-    """
-
-    seed: Annotated[int, Field(ge=0)] | None = None
-    evaluate: bool = True
-    compare: bool = False
-    dropouts: tuple[Dropout, ...] = ()
-
-
-def _text(words: str) -> str:
-    """Refuses what is no text, or could steer a terminal."""
-    if not words.strip() or not all(letter.isprintable() or letter == "\n" for letter in words):
-        raise ValueError("must be some text of printable characters")
-    return words
-
-
-_Words = Annotated[str, Field(max_length=2000), AfterValidator(_text)]
-
-
-class AboutConfig(Section):
-    """What a board asks and no program can know: free text, agreed with the plan and shown in the report.
-
-    Nothing here changes what is computed. What is left out is shown as not stated.
-
-    Attributes:
-        controller: who is responsible for the training.
-        contact: whom to write to.
-        purpose: what the model is for, and what it is not for.
-        legal_basis: consent, law or contract; and until when.
-        population: whose records these are: period, inclusion, where they come from.
-        region: where these people live, or whose law applies.
-        contributions: how many records one person may have, and who sees to it.
-        why_epsilon: why this ε and this δ.
-        decided_by: who decided on them.
-        tuning: how settings, ranges and categories were found, and which runs were discarded.
-    """
-
-    controller: _Words | None = None
-    contact: _Words | None = None
-    purpose: _Words | None = None
-    legal_basis: _Words | None = None
-    population: _Words | None = None
-    region: _Words | None = None
-    contributions: _Words | None = None
-    why_epsilon: _Words | None = None
-    decided_by: _Words | None = None
-    tuning: _Words | None = None
-
-
 class Config(Section):
     """The whole file: a training, or questions in its place.
 
     Attributes:
+        name: what the training is called in reports and ledgers.
+        about: what a board asks and no program can know.
+        data: where the records are, and what is publicly known of them.
+        model: which model is trained.
+        training: what silos and server compute, and in how many rounds.
+        privacy: what must be guaranteed.
+        aggregation: how the silos' contributions are summed.
+        run: how this machine carries the plan out.
+        speed: processes and device; changes no guarantee.
         ask: questions about columns of tables, answered by one sum. Tables ``model`` and ``training`` then
             say so, and are left out of a file.
         evaluate: how good the model is on held-out records, asked between rounds under a guarantee.
@@ -321,6 +275,21 @@ class Config(Section):
             whole = {} if records.get("asked") else {"test_fraction": 0.0, "asked": True}
             records = {**whole, **records}
         return {"name": "questions", "model": {"name": ANSWERS}, "training": _ASKING, **data, "data": records}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_tangents_of_several_labels(cls, data: Any) -> Any:
+        """Refuses the local kind before its numbers are asked for."""
+        tables = data if isinstance(data, Mapping) else {}
+        records, training = tables.get("data"), tables.get("training")
+        local = training.get("local") if isinstance(training, Mapping) else None
+        several = isinstance(records, Mapping) and isinstance(records.get("label"), list | tuple)
+        if several and isinstance(local, Mapping) and local.get("kind") == "tangent-steps":
+            raise ValueError(
+                "'training.local.kind' must not be tangent-steps where there are several labels: nothing is "
+                "proven for both together. Use single-step or clipped-update, or train one label"
+            )
+        return data
 
     @model_validator(mode="before")
     @classmethod

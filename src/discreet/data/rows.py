@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from operator import add
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from discreet.arrays import Float32s, Integers
 from discreet.data.bundled import SCHEMAS
-from discreet.data.columns import encode
+from discreet.data.columns import Column, encode
 from discreet.data.csv_file import CsvFile
 from discreet.data.dialect import COMMAS, Dialect
 from discreet.data.facts import PublicFacts
@@ -21,6 +21,7 @@ from discreet.data.table import Table
 from discreet.data.table_files import Source, TableFile
 from discreet.data.table_source import TableSchema
 from discreet.data.unusable import Unusable, without_advice
+from discreet.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,42 @@ class TableRules:
         """Returns counts of the cells and rows of a file that could not be used as they are."""
         rows = sum(part.rows for part in counted)
         notes = [*left_out_note(file.name, sum(part.left_out for part in counted), rows)]
+        for column, found in self._by_column(counted):
+            notes += without_advice(column.notes(file.name, rows, found))
+        return (*notes, *unused_note(file.name, file.header(), used))
+
+    def unknown(self, name: str, counted: Sequence[Counted]) -> tuple[str, ...]:
+        """Returns a line for each column in which cells hold texts that its rule does not know.
+
+        Blank cells by themselves are no reason: where something is missing, that is meant.
+        """
+        rows = sum(part.rows for part in counted)
+        return tuple(
+            note
+            for column, found in self._by_column(counted)
+            if found.unread > found.blank
+            for note in without_advice(column.notes(name, rows, replace(found, outside=0)))
+        )
+
+    def require_readable(self, name: str, counted: Sequence[Counted]) -> None:
+        """Refuses rows among which not one cell of a column can be used, though some hold a text.
+
+        Raises:
+            DataError: naming the column.
+        """
+        rows = sum(part.rows for part in counted)
+        for column, found in self._by_column(counted):
+            if found.unread == rows and found.unread > found.blank:
+                (note,) = without_advice(column.notes(name, rows, replace(found, outside=0)))
+                raise DataError(
+                    f"a column must hold one cell at least that can be used; {note} Spell its cells as in "
+                    "the plan, or leave them empty."
+                )
+
+    def _by_column(self, counted: Sequence[Counted]) -> Iterator[tuple[Column, Unusable]]:
         found = zip(*(part.unusable for part in counted), strict=True)
         for column, parts in zip(self.schema.columns, found, strict=True):
-            notes += without_advice(column.notes(file.name, rows, reduce(add, parts)))
-        return (*notes, *unused_note(file.name, file.header(), used))
+            yield column, reduce(add, parts)
 
 
 def table_rules(source: Source, facts: PublicFacts) -> TableRules | None:

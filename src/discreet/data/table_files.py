@@ -77,6 +77,19 @@ def table_files(source: Source, dialects: Dialects) -> TableFiles:
     return TableFiles(name, {silo: _file(*one, dialects.of(silo)) for silo, one in found.items()})
 
 
+def in_folder(folder: Path) -> list[Path]:
+    """Returns the tables that a folder holds, by name.
+
+    Raises:
+        DataError: if it holds none.
+    """
+    ends = tuple(end for suffixes in _SUFFIXES.values() for end in suffixes)
+    found = sorted(path for path in folder.iterdir() if path.name.endswith(ends) and path.is_file())
+    if not found:
+        raise DataError(f"the folder {folder} must hold tables ({', '.join(ends)}); it holds none.")
+    return found
+
+
 def _named(source: Mapping[str, str]) -> dict[str, tuple[str, Path]]:
     """Returns scheme and path of the file of each silo."""
     files = {}

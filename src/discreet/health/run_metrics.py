@@ -28,10 +28,14 @@ def run_metrics(status: RunStatus) -> tuple[Metric, ...]:
         ),
         gauge(
             "discreet_run_epsilon_charged",
-            "Epsilon charged so far, against the plan's budget adversary.",
+            "Epsilon of the releases so far, if nobody ends the training because of what it released.",
             status.epsilon or 0.0,
         ),
-        gauge("discreet_run_epsilon_planned", "Epsilon after all rounds.", status.epsilon_planned),
+        gauge(
+            "discreet_run_epsilon_planned",
+            "Epsilon after all rounds, and whenever the training ends.",
+            status.epsilon_planned,
+        ),
         gauge("discreet_run_delta", "The delta that both are stated at.", status.delta),
         gauge(
             "discreet_run_last_round_survivors",

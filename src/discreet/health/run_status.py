@@ -64,9 +64,10 @@ class RunStatus:
         floor: with fewer silos the training waits.
         planned: rounds of the plan.
         spent: what the ledger says.
-        epsilon: charged so far, against the plan's budget adversary; None before the first charge.
+        epsilon: of the releases so far, against the plan's budget adversary, if nobody ends the training
+            because of them; None before the first charge.
         delta: that ``epsilon`` is stated at.
-        epsilon_planned: after all rounds.
+        epsilon_planned: of all that is planned, whenever the training ends.
         last_round: None before there is one.
         last_line: of the server's log; None if it is empty.
         abort_requested: whether the operator asked for an end that is still to come.
@@ -151,7 +152,8 @@ class RunStatus:
             f"rounds {len(spent.completed)} of {self.planned} completed, {len(spent.lost)} lost, "
             f"{spent.aborted} attempts aborted",
             "spent  " + ("nothing" if self.epsilon is None else pair_text(self.epsilon, self.delta))
-            + f"; {pair_text(self.epsilon_planned, self.delta)} after all rounds",
+            + f"; {pair_text(self.epsilon_planned, self.delta)} after all rounds, and if it ends early "
+            "because of what it released",
             f"silos  {', '.join(self.silos)}"
             + (f"; without {', '.join(self.absent)}" if self.absent else ""),
         ]  # fmt: skip

@@ -140,16 +140,18 @@ def _rest(share: float) -> str:
 
 
 def read_silo_status(policy: Path | Policy) -> SiloStatus:
-    """Reads how the silo of a ``policy.toml``, or of a policy read before, stands; waits for nobody.
+    """Reads how the silo of a ``policy.toml``, its folder, or a policy read before stands; waits for nobody.
 
     Raises:
         ConfigurationError: if the policy or a file of the state cannot be read.
         LedgerError: if the ledger's chain is broken, it is older than its anchor, or a plan that it names is
             missing.
     """
-    read = load_policy(policy) if isinstance(policy, Path) else policy
+    if isinstance(policy, Path):
+        inside = policy / "policy.toml"
+        policy = load_policy(inside if inside.is_file() else policy)
     try:
-        return silo_status(read)
+        return silo_status(policy)
     except OSError as error:
         raise ConfigurationError(
             f"the state folder must be readable; {error.filename}: {error.strerror}. "

@@ -20,7 +20,16 @@ from discreet.privacy.units import Unit
 
 
 class ClippedUpdateConfig(DecayingSection):
-    """Any local optimiser, the whole update clipped (theory §2.2, DP-FedAvg); client unit."""
+    """Any local optimiser, the whole update clipped (theory §2.2, DP-FedAvg); client unit.
+
+    Attributes:
+        learning_rate: of the local steps.
+        batch_size: records of a step.
+        epochs: passes over the records in a round.
+        momentum: of the local steps; 0 is none.
+        weight_decay: L2 penalty in the local steps; 0 is none.
+        project_steps: keep the movement inside the clipping ball after every step, and not only at the end.
+    """
 
     units: ClassVar[tuple[Unit, ...]] = (Unit.CLIENT,)
     sources: ClassVar[tuple[str, ...]] = ("mcmahan2018",)

@@ -20,9 +20,10 @@ from discreet.kinds.decay import Decay, decay_text, factor_of
 from discreet.kinds.fields import Section
 from discreet.kinds.footprint import SHARED, Footprint, NoiseSharing
 from discreet.kinds.persons import PersonWeights
-from discreet.kinds.preparation import PreparationConfig
+from discreet.kinds.preparation import ClassWeightsConfig, PreparationConfig
 from discreet.kinds.sampling import SamplingConfig
 from discreet.kinds.setting import SiloSetting
+from discreet.kinds.weighted import StatedWeights
 from discreet.privacy.events import FixedSizeSampling, SampledChange, Sampling
 from discreet.privacy.units import Unit
 
@@ -52,9 +53,14 @@ class LocalSection(Section):
         return 1.0
 
     @property
+    def weighs(self) -> StatedWeights | None:
+        """How records count by their class; None where all count alike."""
+        return None
+
+    @property
     def preparation(self) -> PreparationConfig | None:
         """What of the kind follows from a release before the first round; None where nothing does."""
-        return None
+        return self.weighs if isinstance(self.weighs, ClassWeightsConfig) else None
 
     @property
     def is_non_expansive(self) -> bool:

@@ -14,7 +14,6 @@ from discreet.kinds.contract import DecayingSection, LocalTraining
 from discreet.kinds.fields import Count, Positive, Probability, StepCount
 from discreet.kinds.float_error import with_slack
 from discreet.kinds.persons import PersonWeights
-from discreet.kinds.preparation import ClassWeightsConfig, PreparationConfig
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.weighted import ConvexLoss, StatedWeights, weights_text
 from discreet.privacy.events import Sampling
@@ -32,6 +31,14 @@ class ConvexStepsSection(DecayingSection):
     range: the most that a record's residual counts. ``class_weights`` has a public number for each class, in
     their order, by which its records count; they are divided by the largest, and cost no more noise. Or a
     table, by which noisy counts before the first round give them.
+
+    Attributes:
+        learning_rate: per record: steps follow the sum over a batch.
+        steps: of a pass; ``each`` gives every record, or person, its own.
+        records_per_step: in place of ``steps``: larger silos take more.
+        passes: over the records in a round.
+        residual_cap: the most that a record's residual counts; 1 caps nothing.
+        class_weights: a public number for each class, or a table by which noisy counts give them.
     """
 
     sources: ClassVar[tuple[str, ...]] = ("wu2017", "hardt2016")
@@ -56,9 +63,9 @@ class ConvexStepsSection(DecayingSection):
         return self
 
     @property
-    def preparation(self) -> PreparationConfig | None:
-        """The table of class weights, where noisy counts give these."""
-        return self.class_weights if isinstance(self.class_weights, ClassWeightsConfig) else None
+    def weighs(self) -> StatedWeights | None:
+        """The class weights, or the table by which noisy counts give them."""
+        return self.class_weights
 
     def step_count(self, capacity: int) -> int | None:
         """Returns how many steps a silo of at most ``capacity`` records takes in a pass; None: one each."""

@@ -10,7 +10,11 @@ from discreet.kinds.fields import Positive, Section
 
 
 class InverseTimeConfig(Section):
-    """The rate is divided by 1 + ``rate``·t in round t = 0, 1, …: the diminishing steps of SGD's theory."""
+    """The rate is divided by 1 + ``rate``·t in round t = 0, 1, …: the diminishing steps of SGD's theory.
+
+    Attributes:
+        rate: how fast the learning rate falls, per round.
+    """
 
     kind: Literal["inverse-time"]
     rate: Positive

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -13,6 +13,17 @@ Probability = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 # More keep a silo busy for hours, and a plan is somebody else's proposal.
 StepCount = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+def within(low: float, high: float, words: str) -> BeforeValidator:
+    """Refuses a truth value, NaN, and a number outside [low, high] in the same words, such as "above 0"."""
+
+    def checked(stated: object) -> object:
+        if isinstance(stated, bool) or (isinstance(stated, int | float) and not low <= stated <= high):
+            raise ValueError(f"must be a number {words}")
+        return stated
+
+    return BeforeValidator(checked)
 
 
 class Section(BaseModel):

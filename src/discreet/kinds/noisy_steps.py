@@ -47,6 +47,12 @@ class NoisyStepsConfig(LocalSection):
     Several steps are proven at each silo's own noise. The published claim that the silos' noise adds up is
     CONDITIONAL: put "independent-local-state" into ``privacy.accept_assumptions`` to calibrate to it. The
     learning rate is per record: steps follow the sum over a batch.
+
+    Attributes:
+        learning_rate: per record: steps follow the sum over a batch.
+        steps: of a round, each with noise of its own.
+        momentum: of the local steps; 0 is none.
+        style: how gradients are shortened to the clipping norm.
     """
 
     sources: ClassVar[tuple[str, ...]] = ("abadi2016", "heikkila2025")

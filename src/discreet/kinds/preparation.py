@@ -6,10 +6,18 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from discreet.kinds.fields import Section
+from discreet.kinds.fields import Section, within
 
 MOST_BINS = 64
 """Into how many bins of equal width a range is cut at most."""
+
+_LEAST_SHARE, _MOST_SHARE = 0.001, 0.9
+# With less the release says nothing but noise; with more the training does.
+Share = Annotated[
+    float,
+    Field(ge=_LEAST_SHARE, le=_MOST_SHARE),
+    within(_LEAST_SHARE, _MOST_SHARE, f"from {_LEAST_SHARE} to {_MOST_SHARE}, such as 0.1"),
+]
 
 
 class PreparationConfig(Section):
@@ -21,7 +29,8 @@ class PreparationConfig(Section):
         that a server made up (docs/theory/questions.md).
 
     Attributes:
-        share: of the budget, as the part μ² · share of the Gaussian privacy that ε and δ leave.
+        share: of the budget, as the part μ² · share of the Gaussian privacy that ε and δ leave; from 0.001 to
+            0.9.
     """
 
     key: ClassVar[str]
@@ -33,7 +42,7 @@ class PreparationConfig(Section):
     sources: ClassVar[tuple[str, ...]]
     """What a silo's own source begins with: records of these end with a constant, and others need not."""
 
-    share: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    share: Share = 0.1
 
     @property
     def path(self) -> str:
@@ -70,7 +79,7 @@ class ProjectConfig(PreparationConfig):
     sources: ClassVar[tuple[str, ...]] = ("csv:", "parquet:", "npz:")
 
     kind: Literal["private-pca"]
-    components: Annotated[int, Field(strict=True, ge=1)]
+    components: Annotated[int, Field(strict=True, ge=1, examples=[32])]
 
     def model_shape(self, feature_shape: tuple[int, ...]) -> tuple[int, ...]:  # noqa: ARG002
         """Returns a feature for each direction, and the constant."""
@@ -99,12 +108,12 @@ class ClassWeightsConfig(PreparationConfig):
 
     Attributes:
         kind: ``private``, from one noisy count for each class.
-        most: how many times as much as another a class may weigh at most.
+        most: how many times as much as another a class may weigh at most; above 1, at which all weigh alike.
     """
 
     key: ClassVar[str] = "class_weights"
     table: ClassVar[str] = "training.local"
 
     kind: Literal["private"]
-    share: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    most: Annotated[float, Field(ge=1, le=1000)] = 20.0
+    share: Share = 0.05
+    most: Annotated[float, Field(gt=1, le=1000)] = 20.0

@@ -15,7 +15,7 @@ from pydantic import Discriminator, Field, Tag
 
 from discreet.arrays import Floats
 from discreet.errors import PrivacyViolation
-from discreet.kinds.fields import Positive, Section
+from discreet.kinds.fields import Positive, Section, within
 from discreet.kinds.float_error import with_slack
 
 # Far from where float64 loses relative precision: outside, no bound on rounding would hold.
@@ -47,7 +47,9 @@ class QuantileClipping(Section):
     """
 
     quantile: Annotated[float, Field(gt=0, lt=1)]
-    initial: Annotated[float, Field(ge=MIN_NORM, le=MAX_NORM)]
+    initial: Annotated[
+        float, Field(ge=MIN_NORM, le=MAX_NORM), within(MIN_NORM, MAX_NORM, "above 0, from 2^-64 to 2^64")
+    ]
     weight: Positive = 0.5
     learning_rate: Positive = 0.2
 
@@ -98,11 +100,11 @@ def require_usable_norm(norm: float) -> None:
 
 
 def _norm_tag(value: Any) -> str:
-    return "number" if isinstance(value, int | float | str) else "quantile"
+    return "number" if isinstance(value, int | float | str) else "table"
 
 
 ClipNorm = Annotated[
-    Annotated[Positive, Tag("number")] | Annotated[QuantileClipping, Tag("quantile")],
+    Annotated[Positive, Tag("number")] | Annotated[QuantileClipping, Tag("table")],
     Discriminator(_norm_tag),
 ]
 """The key ``privacy.clip_norm``: a number, or a table by which the norm follows a quantile."""

@@ -301,6 +301,15 @@ class EvaluationQuestion(QuestionSection):
         stated = _HALF if self.threshold is None else self.threshold
         return next((edge for edge in edges if edge > stated - _SAME), stated)
 
+    def threshold_text(self) -> str:
+        """Says from where on a record is called the second class, if that is neither stated nor one half."""
+        if self.threshold is not None or len(self.weights) > 1:
+            return ""
+        called = self.called_from((*self._cuts(), 1.0))
+        if abs(called - _HALF) < _SAME:
+            return ""
+        return f"the second class is called from {called:g} on, for 'bins' have no edge at one half"
+
     def _require_threshold(self, edges: tuple[float, ...]) -> None:
         """Refuses a threshold that the histogram cannot tell."""
         stated = self.threshold

@@ -78,7 +78,11 @@ class NoSamplingConfig(_Coins):
 
 
 class PoissonConfig(_Coins):
-    """Every unit takes part in a round with this probability, independently; the coins stay in the silo."""
+    """Every unit takes part in a round with this probability, independently; the coins stay in the silo.
+
+    Attributes:
+        probability: of a unit, in each round.
+    """
 
     kind: Literal["poisson"]
     probability: Probability

@@ -159,7 +159,11 @@ class TailMeanConfig(ServerRule):
 
 
 class MomentumConfig(ServerRule):
-    """Heavy ball: v ← μ·v + mean, θ ← θ + η·decay^t·v."""
+    """Heavy ball: v ← μ·v + mean, θ ← θ + η·decay^t·v.
+
+    Attributes:
+        momentum: μ: how much of the last velocity is kept.
+    """
 
     kind: Literal["momentum"]
     momentum: Momentum = 0.9

@@ -31,6 +31,11 @@ class ShardedConfig(DecayingSection):
     Mixed clipping: van Dijk, Nguyen, Nguyen, Nguyen (2022), arXiv 2212.05796; batch clipping is one group.
 
     Attributes:
+        learning_rate: of the local steps.
+        batch_size: records of a step.
+        epochs: passes over the records in a round.
+        momentum: of the local steps; 0 is none.
+        weight_decay: L2 penalty in the local steps; 0 is none.
         groups: public number of groups of a silo; at most its record capacity.
         num_shards: what ``groups`` was called; one of the two is given.
     """

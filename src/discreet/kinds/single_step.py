@@ -19,7 +19,11 @@ from discreet.sampling import EVERY_ONE, FixedSize, Poisson
 
 
 class SingleStepConfig(LocalSection):
-    """One sum of clipped per-record gradients a round (theory §2.1); record unit."""
+    """One sum of clipped per-record gradients a round (theory §2.1); record unit.
+
+    Attributes:
+        style: how gradients are shortened to the clipping norm.
+    """
 
     sources: ClassVar[tuple[str, ...]] = ("abadi2016",)
 

@@ -29,7 +29,11 @@ from discreet.kinds.weighted import ConvexLoss, Weighted, linear_head_of, unweig
 
 
 class StableStepsConfig(ConvexStepsSection):
-    """Several local steps of a convex model with sensitivity γL (theory §2.4); record unit."""
+    """Several local steps of a convex model with sensitivity γL (theory §2.4); record unit.
+
+    Attributes:
+        l2_regulariser: strength of the L2 penalty; 0 is none.
+    """
 
     title: ClassVar[str] = "stable-steps"
     takes_own_loss: ClassVar[bool] = True

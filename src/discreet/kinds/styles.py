@@ -34,6 +34,9 @@ class Automatic(Section):
     """Scales every gradient by C/(norm + stability·C), so that no clipping norm needs tuning.
 
     Bu, Wang, Zha, Karypis (2023), "Automatic Clipping", equation 4.1, in units of C.
+
+    Attributes:
+        stability: γ: the larger, the less a short gradient is lengthened.
     """
 
     kind: Literal["automatic"] = "automatic"

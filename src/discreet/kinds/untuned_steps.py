@@ -10,7 +10,6 @@ from discreet.errors import ConfigurationError
 from discreet.kinds.contract import LocalSection
 from discreet.kinds.convex_steps import ConvexStepsSection
 from discreet.kinds.fields import Probability
-from discreet.kinds.preparation import ClassWeightsConfig, PreparationConfig
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.stable_steps import StableSteps, StableStepsConfig
 from discreet.kinds.weighted import StatedWeights
@@ -22,6 +21,12 @@ class UntunedStepsConfig(LocalSection):
     """Stable-steps without a learning rate: `discreet.plan.untuned` finds one, and the steps that allow it.
 
     A plan holds the `StableStepsConfig` that it leads to, never this table.
+
+    Attributes:
+        learning_rate: left to the plan.
+        steps: left to the plan.
+        residual_cap: the most that a record's residual counts; ``auto`` leaves it to the plan.
+        class_weights: a public number for each class, or a table by which noisy counts give them.
     """
 
     sources: ClassVar[tuple[str, ...]] = ConvexStepsSection.sources
@@ -35,9 +40,9 @@ class UntunedStepsConfig(LocalSection):
     class_weights: StatedWeights | None = None
 
     @property
-    def preparation(self) -> PreparationConfig | None:
-        """The table of class weights, where noisy counts give these."""
-        return self.class_weights if isinstance(self.class_weights, ClassWeightsConfig) else None
+    def weighs(self) -> StatedWeights | None:
+        """The class weights, or the table by which noisy counts give them."""
+        return self.class_weights
 
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""

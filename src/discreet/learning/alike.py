@@ -72,10 +72,12 @@ def require_rows_alike(
             alike = _alike(probe, model, parameters, feature_shape)
         load_flat(model, weights)
         if not alike:
+            on_cpu = device_of(model).type == "cpu"
+            first = "Unset" if on_cpu else "Set 'speed.device' to 'cpu', unset"
             raise PrivacyRefusal(
                 "A record's numbers must not depend on its place in a batch or on the other records, to the "
-                f"bit; on this machine those of {type(model).__name__} do. Set 'speed.device' to 'cpu', "
-                "unset environment variables that change kernels, or use a linear model with stable-steps.",
+                f"bit; on this machine those of {type(model).__name__} do. {first} environment variables "
+                "that change kernels, or use a linear model with stable-steps.",
                 see=HowTo.LOCAL_KIND,
             )
 

@@ -67,8 +67,8 @@ def convexity(model: nn.Module) -> ConvexHead | None:
         True
     """
     if type(model) is JointLabels:
-        inner = model.network
-        return head_on(model.labels, several=True) if type(inner) is LinearHead and convexity(inner) else None
+        linear = type(model.network) is LinearHead and convexity(model.network)
+        return head_on(model.labels, several=True) if linear else None
     layers = list(model) if type(model) is nn.Sequential else [model]
     if len(layers) == 2 and type(layers[0]) is nn.Flatten and layers[0].start_dim == 1:
         layers = layers[1:]

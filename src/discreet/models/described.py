@@ -23,10 +23,10 @@ def described(model: nn.Module, feature_shape: tuple[int, ...]) -> ModelFacts:
     initial, architecture, fixed = flatten(model), repr(model), frozen_digest(model)
     return ModelFacts(
         outputs=labels_of(model) or count_outputs(model, feature_shape),
-        linear=convexity(model) is not None,
         dimension=len(initial),
-        model_digest=digest_of(architecture, initial, fixed),
         batch_norm_channels=sum(tensor.numel() for tensor in running_statistics(model)) // 2,
+        linear=convexity(model) is not None,
+        model_digest=digest_of(architecture, initial, fixed),
     )
 
 

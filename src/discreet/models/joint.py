@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 from discreet.errors import ConfigurationError
 
@@ -35,13 +36,18 @@ class JointLabels(nn.Module):
                 f"a model for {self.labels} labels must return a logit for each, shape (n, {self.labels}); "
                 f"got {tuple(outputs.shape)}. A factory is called with their number in place of num_classes."
             )
-        joint: torch.Tensor = outputs @ self.bits.T
+        # Zeros behind a row keep it from being computed otherwise in another place of a batch
+        # (`discreet.learning.forward`).
+        more = (0, -self.labels % 4)
+        joint: torch.Tensor = functional.pad(outputs, more) @ functional.pad(self.bits, more).T
         return joint
 
 
 def bits(labels: int) -> torch.Tensor:
     """Returns the labels of every combination, float32, shape ``(2^labels, labels)``."""
-    return ((torch.arange(1 << labels)[:, None] >> torch.arange(labels)) & 1).float()
+    # Constants, for ONNX has no shift.
+    rows = [[float(number >> place & 1) for place in range(labels)] for number in range(1 << labels)]
+    return torch.tensor(rows)
 
 
 def labels_of(model: nn.Module) -> int:

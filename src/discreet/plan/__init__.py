@@ -3,6 +3,7 @@
 from discreet.plan.afterwards import guarantees_after
 from discreet.plan.capacity import beyond_capacity, exceeded
 from discreet.plan.composable import composable_cost
+from discreet.plan.counted import normaliser
 from discreet.plan.facts import FederationFacts, federation_facts
 from discreet.plan.judged import judged, public_units
 from discreet.plan.make import make_plan
@@ -26,6 +27,7 @@ __all__ = [
     "judged",
     "load_plan",
     "make_plan",
+    "normaliser",
     "parse_plan",
     "part_of_sum",
     "public_units",

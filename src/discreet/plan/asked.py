@@ -130,12 +130,13 @@ def variables(data: DataConfig) -> dict[str, Variable]:
     """
     source = data.source
     schema = SCHEMAS.get(source) if isinstance(source, str) else None
-    if schema is not None and public_facts(data) != PublicFacts(asked=data.asked is True):
+    facts = public_facts(data)
+    if schema is not None and facts != PublicFacts(asked=data.asked is True):
         raise ConfigurationError(
             f"'data' must say nothing of columns and label where the source is {source!r}, which knows its "
             "own."
         )
-    columns = table_columns(public_facts(data)) if schema is None else schema.columns
+    columns = table_columns(facts) if schema is None else schema.columns
     found: dict[str, Variable] = {}
     place = 0
     for column in columns:
@@ -145,7 +146,7 @@ def variables(data: DataConfig) -> dict[str, Variable]:
     if schema is not None and isinstance(schema.label, str) and schema.label:
         found[schema.label] = known.Label(schema.label, schema.classes)
     elif isinstance(data.label, str) and data.label_range is None:
-        found[data.label] = known.Label(data.label, public_facts(data).class_texts())
+        found[data.label] = known.Label(data.label, facts.class_texts())
     elif data.asked in ("held-out", "training") and data.num_classes is not None:
         # Records of arrays: their features have no names, and their labels are numbers.
         found["label"] = known.Label("label", tuple(map(str, range(data.num_classes))))

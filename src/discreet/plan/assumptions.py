@@ -41,6 +41,7 @@ PRESENCE = "which clients take part (answer) in the federation is public"
 DROPPING_OUT = "no honest silo's dropping out depends on its records or its noise"
 ONE_SET = "one survivor set a round is opened"
 NO_CHOICE = "whether a round is tried again does not depend on what this adversary has seen"
+NO_CHOSEN_END = "nobody ended the training because of what it had released"
 NO_RETRY = "no round is tried again; each further attempt shows one more message"
 NO_FURTHER_RETRY = "no round is tried again after {aborted} attempts; each further one shows one more message"
 

@@ -16,24 +16,26 @@ if TYPE_CHECKING:
     from discreet.plan.plan import Plan
 
 
-def composable_cost(plan: Plan, releases: int) -> dict[str, Json]:
-    """Returns what so many releases of a plan cost against its budget adversary, as plain JSON.
+def composable_cost(plan: Plan) -> dict[str, Json]:
+    """Returns what all releases of a plan cost against its budget adversary, as plain JSON.
 
     Guarantee:
-        Unit, relation and adversary are those of ``plan.spent(releases)``; the rest is the curve of the same
-        event (`discreet.accounting.composable.Composable`); number by number the largest one, where held-out
-        units are asked, silos differ or nothing is summed: a unit has the curve of its side, and of its silo.
+        It holds whenever the training ends; for those that were released by then nothing would be proven,
+        since what they showed may have ended it. Unit, relation and adversary are those of
+        ``plan.spent(plan.releases)``; the rest is the curve of the same event
+        (`discreet.accounting.composable.Composable`); number by number the largest one, where held-out units
+        are asked, silos differ or nothing is summed: a unit has the curve of its side, and of its silo.
     """
     costs = [
         composable(event_against(part, who, shares, rounds=count, silo=silo), plan.release.neighboring)
-        for part, count in parts(plan, releases)
+        for part, count in parts(plan, plan.releases)
         for who, shares in plan.targets
         for silo in (unlike_silos(part) if plan.thresholds.summed else (None,))
     ]
     found = dataclasses.asdict(costs[0] if len(costs) == 1 else _largest(costs))
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
     about = {"unit": plan.unit.value, "neighboring": plan.neighboring.value}
-    return {"version": 1, **about, "adversary": plan.spent(releases).adversary.describe(), **plain}
+    return {"version": 1, **about, "adversary": plan.budget_adversary()[0].describe(), **plain}
 
 
 def _largest(costs: list[Composable]) -> Composable:

@@ -13,7 +13,8 @@ from discreet.data.split import OTHERS
 from discreet.documents import shown
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds.model_facts import ModelFacts
-from discreet.secagg.terms import MAX_CLIENTS, MAX_LENGTH
+from discreet.secagg.terms import MAX_LENGTH
+from discreet.secagg.wire import MAX_CLIENTS
 
 _LONGEST_NAME = 200
 _MOST_AXES = 8

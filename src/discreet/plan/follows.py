@@ -44,7 +44,10 @@ def unlike_its_config(plan: Plan) -> Difference | None:
         {"capacities": list(plan.capacities), "thresholds": asdict(plan.thresholds)},
         {"capacities": list(capacities), "thresholds": asdict(thresholds)},
     )
-    return early or first_difference(plan.to_json(), make_plan(plan.config, plan.facts).to_json())
+    if early:
+        return early
+    own = make_plan(plan.config, plan.facts)
+    return first_difference(plan.to_json(), own.to_json())
 
 
 def require_follows(plan: Plan) -> None:

@@ -9,6 +9,7 @@ from discreet.config import Config, parse_config
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.evaluated import asked_data
 from discreet.errors import ConfigurationError
+from discreet.kinds.questions import EvaluationQuestion
 from discreet.plan.facts import FederationFacts
 from discreet.plan.order import Order
 
@@ -82,13 +83,32 @@ def with_weights(config: Config, weights: Floats) -> Config:
     return config.model_copy(update={"ask": (stated,)})
 
 
+def judges_balanced(plan: Plan) -> bool:
+    """Says whether evaluations are compared by balanced accuracy, in place of accuracy.
+
+    Class weights and a threshold say that the commonest class must not decide, as it does in the accuracy.
+    """
+    return plan.training.local.weighs is not None or (
+        plan.evaluating is not None and plan.evaluating.threshold is not None
+    )
+
+
+def measure_text(plan: Plan) -> str:
+    """Names what evaluations are compared by."""
+    return "balanced accuracy" if judges_balanced(plan) else "accuracy"
+
+
 def evaluation_text(plan: Plan) -> str:
     """Says when held-out records are asked, whether that may end the training, and what is released."""
-    stated = _stated(plan.config)
-    stop = "" if stated.stop is None else f"; ends after {stated.stop.patience} without a better accuracy"
+    stated, measure = _stated(plan.config), measure_text(plan)
+    stop = "" if stated.stop is None else f"; ends after {stated.stop.patience} without a better {measure}"
     rounds = "every round" if stated.every == 1 else f"every {stated.every} rounds, and after the last"
-    kept = "; the best model is released" if stated.keep == "best" else ""
-    return f"after {rounds}{stop}{kept}"
+    best = f"; released is the model of the best {measure}, or the last where none is known"
+    (question,) = (plan if plan.evaluation is None else plan.evaluation).config.ask or ()
+    called = question.threshold_text() if isinstance(question, EvaluationQuestion) else ""
+    if stated.threshold is not None:
+        called = f"the second class is called from {stated.threshold:g} on"
+    return "; ".join(filter(None, (f"after {rounds}{stop}{best if stated.keep == 'best' else ''}", called)))
 
 
 def _stated(config: Config) -> EvaluateConfig:

@@ -18,20 +18,14 @@ from discreet.plan.held_out import evaluation_config
 from discreet.plan.noise import counts_and_noise, grids_and_noise
 from discreet.plan.plan import Plan
 from discreet.plan.prepared import preparation_config, stated_key
-from discreet.plan.releases import (
-    Thresholds,
-    against_server,
-    most_setups,
-)
+from discreet.plan.releases import Thresholds, against_server, most_setups
 from discreet.plan.setting import Setting
 from discreet.plan.silos import require_provable, sharing_of, training_of
 from discreet.plan.stages import Asked, Stage, asked_stages
 from discreet.plan.timetable import planned_sums, planned_timetable
 from discreet.plan.training import require_rates, silo_setting
 from discreet.plan.untuned import settled
-from discreet.privacy.events import (
-    Event,
-)
+from discreet.privacy.events import Event
 from discreet.privacy.units import NeighboringRelation
 
 # At the largest count a plan of a thousand silos takes about four seconds.

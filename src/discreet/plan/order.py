@@ -150,6 +150,13 @@ class Order:
         number = f"round {self.round_of(release)}/{self.rounds}"
         return f"held out, after {number}" if self.evaluates(release) else number
 
+    def name(self, release: int) -> str:
+        """Returns what a release is called in a sentence: a round by its number."""
+        if self.prepares(release):
+            return "the preparation"
+        number = f"round {self.round_of(release)}"
+        return f"the evaluation after {number}" if self.evaluates(release) else number
+
     @property
     def _starting(self) -> tuple[tuple[int, int], ...]:
         """How many rounds lie before each segment, and how many it has."""
@@ -164,6 +171,11 @@ class Order:
             PREPARATION: self.prepared(releases),
             **{_segment_name(place): count for place, count in enumerate(self.by_segment(rounds))},
         }
+
+
+def count_of(number: int, noun: str) -> str:
+    """Writes how many there are, such as "1 round" and "2 rounds"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _segment_name(place: int) -> str:

@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.config import Config
-from discreet.config.data import DataConfig, ModelConfig
+from discreet.config.about import AboutConfig
+from discreet.config.data import DataConfig
 from discreet.config.evaluate import EvaluateConfig
-from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
+from discreet.config.model import ModelConfig
+from discreet.config.sections import AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.config.weight_files import with_weight_files
 from discreet.encoding import Grid, Rotation
 from discreet.kinds import (
@@ -28,12 +30,13 @@ from discreet.kinds.model_facts import LINEAR, ORDINAL
 from discreet.kinds.preparation import PreparationConfig
 from discreet.kinds.questions import Question
 from discreet.plan.aggregation import sum_protocol
+from discreet.plan.assumptions import NO_CHOSEN_END
 from discreet.plan.composable import composable_cost
 from discreet.plan.counted import composition, one_after_the_other
 from discreet.plan.facts import FederationFacts
 from discreet.plan.guaranteed import against
 from discreet.plan.held_out import with_weights
-from discreet.plan.order import EVALUATION, PREPARATION, Order
+from discreet.plan.order import EVALUATION, PREPARATION, Order, count_of
 from discreet.plan.preparation import Preparation
 from discreet.plan.prepared import preparation_of
 from discreet.plan.releases import (
@@ -55,7 +58,7 @@ from discreet.privacy.adversary import Adversary
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
-from discreet.privacy.units import NeighboringRelation, Unit
+from discreet.privacy.units import NeighboringRelation, Status, Unit
 from discreet.privacy.wire import Json, digest
 from discreet.secagg import SumProtocol
 
@@ -382,8 +385,17 @@ class Plan:
         return adversaries(self.facts.silos, self.thresholds, self.unit, asks=bool(self.questions))
 
     def spent(self, rounds: int) -> Guarantee:
-        """Returns the weakest guarantee against one of `targets` after ``rounds`` charged releases."""
-        return max((against(self, *row, rounds=rounds) for row in self.targets), key=lambda one: one.epsilon)
+        """Returns the weakest guarantee against one of `targets` after ``rounds`` charged releases.
+
+        Guarantee:
+            That of all planned releases holds whenever the training ends. That of fewer is of a number which
+            nobody chose by what they showed, so it is CONDITIONAL (docs/theory/budgets.md).
+        """
+        worst = max((against(self, *row, rounds=rounds) for row in self.targets), key=lambda one: one.epsilon)
+        if not 0 < rounds < self.releases:
+            return worst
+        assumed = (*worst.assumptions, NO_CHOSEN_END)
+        return dataclasses.replace(worst, status=Status.CONDITIONAL, assumptions=assumed)
 
     def decoded(
         self, total: npt.NDArray[np.uint64], release: int, rotation: Rotation | None = None
@@ -409,14 +421,15 @@ class Plan:
 
         The digest says nothing of that: it follows from the plan, and `load_plan` works it out again.
         """
-        cost = composable_cost(self, self.releases)
+        cost = composable_cost(self)
         return indented({"digest": self.digest(), "plan": self.to_json(), "composable": cost})
 
     def __repr__(self) -> str:
         named = (*self.facts.silos[:_MOST_NAMED], *(["…"] if len(self.facts.silos) > _MOST_NAMED else []))
         prepared = "" if self.preparation is None else "a preparation, "
-        evaluated = "" if self.evaluation is None else f" and {self.order.evaluations} evaluations"
-        what = f"{prepared}{self.rounds} rounds{evaluated} over {', '.join(named)}"
+        asked = count_of(self.order.evaluations, "evaluation")
+        evaluated = "" if self.evaluation is None else f" and {asked}"
+        what = f"{prepared}{count_of(self.rounds, 'round')}{evaluated} over {', '.join(named)}"
         return f"Plan({self.name!r}, {self.digest()[:12]}…: {what})"
 
     def __str__(self) -> str:

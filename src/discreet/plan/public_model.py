@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from discreet.config import Config
-from discreet.config.data import ModelConfig
+from discreet.config.model import ModelConfig
 from discreet.errors import ConfigurationError
 from discreet.kinds import Asked
 from discreet.kinds.model_facts import LINEAR_HEADS, ModelFacts, answers_facts
@@ -28,16 +28,19 @@ def made_model(
     config: Config,
     feature_shape: tuple[int, ...],
     num_classes: int,
+    stated: int | None = None,
     released: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> tuple[nn.Module, ModelFacts]:
     """Builds the public model that a config names, with its initial weights; imports what it names.
 
-    Where questions are asked, it is what holds their sums.
+    Where questions are asked, it is what holds their sums. A bundled model that has not as many weights as a
+    plan has ``stated`` is never made: a plan of a few bytes may name one of any size.
 
     Args:
         config: what is asked for.
         feature_shape: of a record as it is read.
         num_classes: number of label values.
+        stated: weights that a plan names; None compares none.
         released: tensors of a released model, whose frozen ones are taken in place of the file of public
             weights; the digest of what is returned says whether they are the same.
 
@@ -45,23 +48,30 @@ def made_model(
         ConfigurationError: if it cannot be built here.
     """
     blocks = asked_blocks(config)
-    if blocks is not None:
-        dimension = Asked(blocks).dimension
-        return Answers(dimension), answers_facts(dimension)
-    shape = config.data.model_shape(feature_shape)
-    made = build_model(
-        config.model.name,
-        shape,
-        num_classes,
-        seed=config.model.seed,
-        mixes_records=config.training.local.clips_whole_update,
-        labels=config.data.several,
-        tuning=_tuning(config.model, from_file=released is None),
-    )
-    if released is not None:
-        tensors = {name: torch.from_numpy(array) for name, array in released.items()}
-        fill(frozen(made), tensors, name="the released model")
-    return made, described(made, shape)
+    if blocks is None:
+        shape = config.data.model_shape(feature_shape)
+        name = config.model.name
+        weights = None if stated is None else count_weights(name, shape, num_classes, config.data.several)
+        if weights not in {None, stated}:
+            raise ConfigurationError(
+                f"'facts.dimension' must be the weights of {name!r} for these features, {weights}; the plan "
+                f"names {stated}. Plan again."
+            )
+        made = build_model(
+            name,
+            shape,
+            num_classes,
+            seed=config.model.seed,
+            mixes_records=config.training.local.clips_whole_update,
+            labels=config.data.several,
+            tuning=_tuning(config.model, from_file=released is None),
+        )
+        if released is not None:
+            tensors = {name: torch.from_numpy(array) for name, array in released.items()}
+            fill(frozen(made), tensors, name="the released model")
+        return made, described(made, shape)
+    dimension = Asked(blocks).dimension
+    return Answers(dimension), answers_facts(dimension)
 
 
 def _tuning(model: ModelConfig, *, from_file: bool) -> FineTuning | None:
@@ -96,14 +106,7 @@ def public_model(plan: Plan, released: Mapping[str, npt.NDArray[Any]] | None = N
             f"'facts.linear' must be {model.name in LINEAR_HEADS} for {model.name!r}; the plan names "
             f"{facts.linear}. Plan again."
         )
-    # A plan of a few bytes may name a model of any size; what it counts is compared before it is made.
-    weights = count_weights(model.name, plan.model_shape, facts.num_classes, plan.data.several)
-    if weights is not None and weights != facts.dimension:
-        raise ConfigurationError(
-            f"'facts.dimension' must be the weights of {model.name!r} for these features, {weights}; the "
-            f"plan names {facts.dimension}. Plan again."
-        )
-    made, built = made_model(plan.config, facts.feature_shape, facts.num_classes, released)
+    made, built = made_model(plan.config, facts.feature_shape, facts.num_classes, facts.dimension, released)
     for field in fields(ModelFacts):
         planned, here = getattr(facts.model, field.name), getattr(built, field.name)
         if planned != here:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from discreet.config import Config, parse_config
 from discreet.documents import read_json, shown
 from discreet.encoding import Grid
-from discreet.errors import ConfigurationError, UnsupportedAnalysisError
+from discreet.errors import ConfigurationError, DataError, UnsupportedAnalysisError
 from discreet.kinds.footprint import NoiseSharing
 from discreet.plan.asked import asked_facts
 from discreet.plan.composable import composable_cost
@@ -47,7 +47,7 @@ def load_plan(path: str | Path) -> Plan:
 
 def _require_cost(plan: Plan, stated: Json, name: str) -> None:
     try:
-        found = first_difference(stated, composable_cost(plan, plan.releases), "composable")
+        found = first_difference(stated, composable_cost(plan), "composable")
     except (UnsupportedAnalysisError, ArithmeticError, ValueError) as error:
         raise ConfigurationError(f"{name} must be a plan whose cost is known; it is not: {error}") from None
     if found is not None:
@@ -78,9 +78,11 @@ def parse_plan(document: bytes, *, name: str = "the plan") -> Plan:
     try:
         return _from_json(data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, ConfigurationError):
+        # What is wrong with a plan's columns is nothing that records could mend.
+        if isinstance(error, ConfigurationError) and not isinstance(error, DataError):
             raise
-        raise ConfigurationError(f"{name} must be a plan; a field of it is not: {error}.") from None
+        said = str(error).rstrip(".")
+        raise ConfigurationError(f"{name} must be a plan; a field of it is not: {said}.") from None
 
 
 def _from_json(data: dict[str, Any]) -> Plan:

@@ -6,7 +6,8 @@ import math
 from functools import lru_cache
 
 from discreet.config import Config
-from discreet.config.data import LossConfig, PersonConfig
+from discreet.config.data import PersonConfig
+from discreet.config.model import LossConfig
 from discreet.data.labels import NUMBER
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds import LocalConfig, QuantileClipping, SiloSetting, SiloTraining, following
@@ -121,7 +122,7 @@ def _has_several(config: Config, facts: FederationFacts) -> bool:
     Raises:
         ConfigurationError: if config and facts differ in that, or no loss is proven for what is to train.
     """
-    labels, local = config.data.several, config.training.local
+    labels = config.data.several
     if not labels or config.ask is not None:
         return False
     if (facts.outputs, facts.num_classes) != (labels, 1 << labels):
@@ -129,13 +130,17 @@ def _has_several(config: Config, facts: FederationFacts) -> bool:
             f"'facts' must be of a model with {labels} outputs, one for each label, and {1 << labels} "
             f"combinations as classes; got {facts.outputs} and {facts.num_classes}. Plan again."
         )
-    refused = {"model.name": config.model.name == ORDINAL, "model.loss": config.model.loss is not None}
-    refused |= {"training.local.kind": local.kind == "tangent-steps", "evaluate": config.evaluate is not None}
-    for key, given in refused.items():
+    way = "Train one label, or leave it out."
+    refused = {
+        "model.name": (config.model.name == ORDINAL, "Train one label, or use another model."),
+        "model.loss": (config.model.loss is not None, way),
+        "evaluate": (config.evaluate is not None, f"{way} `discreet evaluate` measures each label then."),
+    }
+    for key, (given, instead) in refused.items():
         if given:
             raise ConfigurationError(
-                f"{key!r} must be another where there are several labels, or be left out: nothing is proven "
-                "for both together. Use stable-steps, or single-step with a network."
+                f"{key!r} must not be given where there are several labels: nothing is proven for both "
+                f"together. {instead}"
             )
     return True
 

@@ -27,54 +27,55 @@ def plan_json(plan: Plan) -> Json:
     config = with_weight_files(plan.config, lambda path: PurePath(path).name)
     agreement = config.model_dump(mode="json", exclude=set(LOCAL), exclude_none=True)
     agreement["data"]["source"] = without_folder(config.data.source)
-    return {
+    stated = {
         "version": PLAN_VERSION,
         "config": agreement,
-        "facts": _facts_json(plan.facts),
-        "capacities": list(plan.capacities),
-        "grid": _plain(plan.grid),
-        "release": _release_json(plan.release),
-        "thresholds": _plain(plan.thresholds),
-        "guarantees": to_json(plan.guarantees),
-        **({"own": [_own_json(one) for one in plan.own]} if plan.own else {}),
-        **({} if plan.evaluation is None else {"evaluation": _questions_json(plan.evaluation)}),
-        **({} if plan.preparation is None else {"preparation": _questions_json(plan.preparation)}),
-        **({"segments": [_stage_json(stage) for stage in plan.segments]} if plan.segments else {}),
+        "facts": _facts(plan.facts),
+        "capacities": plan.capacities,
+        "grid": _fields(plan.grid),
+        "release": _release(plan.release),
+        "thresholds": _fields(plan.thresholds),
+        "guarantees": plan.guarantees,
+        **({"own": [_own(one) for one in plan.own]} if plan.own else {}),
+        **({} if plan.evaluation is None else {"evaluation": _questions(plan.evaluation)}),
+        **({} if plan.preparation is None else {"preparation": _questions(plan.preparation)}),
+        **({"segments": [_stage(stage) for stage in plan.segments]} if plan.segments else {}),
     }
+    return to_json(stated)
 
 
-def _questions_json(plan: Plan) -> Json:
+def _questions(plan: Plan) -> dict[str, Any]:
     """Returns what questions do not share with their training, or follow from its config and facts."""
     return {
-        "capacities": list(plan.capacities),
-        "grid": _plain(plan.grid),
-        "release": _release_json(plan.release),
-        "guarantees": to_json(plan.guarantees),
+        "capacities": plan.capacities,
+        "grid": _fields(plan.grid),
+        "release": _release(plan.release),
+        "guarantees": plan.guarantees,
     }
 
 
-def _stage_json(stage: Stage) -> Json:
+def _stage(stage: Stage) -> dict[str, Any]:
     """Returns what a stage does not share with the plan; the rest follows from its config."""
-    return {"grid": _plain(stage.grid), "release": _release_json(stage.release)}
+    return {"grid": _fields(stage.grid), "release": _release(stage.release)}
 
 
-def _facts_json(facts: FederationFacts) -> Json:
+def _facts(facts: FederationFacts) -> dict[str, Any]:
     """Returns the facts; what only models with batch norm have is left out of others' plans."""
-    plain = _plain(facts)
+    fields = _fields(facts)
     if facts.batch_norm_channels == 0:
-        del plain["batch_norm_channels"]
-    return plain
+        del fields["batch_norm_channels"]
+    return fields
 
 
-def _release_json(release: RoundRelease) -> Json:
-    fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
+def _release(release: RoundRelease) -> dict[str, Any]:
+    fields = _fields(release)
     sharing = fields.pop("sharing")
-    return {**{name: to_json(value) for name, value in fields.items()}, "sharing": _plain(sharing)}
+    return {**fields, "sharing": _fields(sharing)}
 
 
-def _own_json(release: RoundRelease) -> Json:
+def _own(release: RoundRelease) -> dict[str, Any]:
     """Returns in what a silo's release may differ from the plan's."""
-    return {name: to_json(getattr(release, name)) for name in OWN_FIELDS}
+    return {name: getattr(release, name) for name in OWN_FIELDS}
 
 
 def indented(document: Json) -> bytes:
@@ -82,7 +83,6 @@ def indented(document: Json) -> bytes:
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _plain(value: Any) -> dict[str, Any]:
-    """Returns a flat dataclass as JSON; tuples become lists."""
-    flat = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    return {key: list(item) if isinstance(item, tuple) else item for key, item in flat.items()}
+def _fields(value: Any) -> dict[str, Any]:
+    """Returns what a dataclass holds, without the tag that its name would be."""
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}

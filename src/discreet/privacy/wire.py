@@ -37,7 +37,9 @@ _TYPES = _public_types([units, adversary, guarantee, events])
 
 
 def to_json(value: object) -> Json:
-    """Returns the tagged JSON of a registered value, or of plain lists, numbers and strings.
+    """Returns the tagged JSON of a registered value, or of plain dicts, lists, numbers and strings.
+
+    A plain dict has no tag: whoever wrote it knows how to read it, and `from_json` does not.
 
     Raises:
         TypeError: for anything else; silent coercion would make two different values look alike.
@@ -53,6 +55,8 @@ def to_json(value: object) -> Json:
             if not (item is None and field.default is None)
         }
         return {"type": type(value).__name__, **fields}
+    if isinstance(value, dict):
+        return {key: to_json(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
         return [to_json(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):

@@ -12,13 +12,16 @@ import numpy as np
 from discreet.arrays import Booleans, Floats
 from discreet.errors import DataError
 
+BLANK = "blank"
+"""The group of records whose cell is empty."""
+
 _PART = re.compile(r"(below )?(\S+)(?: to \S+| or more)?")
 
 
 def members(groups: Mapping[str, Sequence[str]], count: int) -> Iterator[tuple[str, str, Booleans]]:
     """Yields every group: its title, its name, and which of ``count`` records are in it, shape ``(count,)``.
 
-    Names are in order, and those of `between` in the order of numbers. An empty name is no group.
+    Names are in order, and those of `between` in the order of numbers. An empty name is `BLANK`.
 
     Raises:
         DataError: if there is not one name for each record.
@@ -26,24 +29,25 @@ def members(groups: Mapping[str, Sequence[str]], count: int) -> Iterator[tuple[s
     for title, texts in groups.items():
         if len(texts) != count:
             raise DataError(f"there must be one {title!r} for each of {count} records; got {len(texts)}.")
-        of_record = np.array(texts, dtype=np.str_)
-        for name in sorted(set(filter(None, texts)), key=_in_order):
+        named = [text or BLANK for text in texts]
+        of_record = np.array(named, dtype=np.str_)
+        for name in sorted(set(named), key=_in_order):
             yield title, name, of_record == name
 
 
 def between(numbers: Floats, edges: Sequence[float]) -> list[str]:
-    """Returns the name of the part that each number lies in; empty for one that is none.
+    """Returns the name of the part that each number lies in; "no number" for one that is none.
 
     Example:
         >>> between(np.array([39.0, 40.0, 75.5, np.nan]), (40, 60))
-        ['below 40', '40 to 60', '60 or more', '']
+        ['below 40', '40 to 60', '60 or more', 'no number']
     """
     ends = [f"{edge:g}" for edge in edges]
     inner = (f"{low} to {high}" for low, high in pairwise(ends))
     names = [f"below {ends[0]}", *inner, f"{ends[-1]} or more"]
     places = np.searchsorted(np.array(edges), numbers, side="right").tolist()
     return [
-        "" if math.isnan(number) else names[place]
+        "no number" if math.isnan(number) else names[place]
         for number, place in zip(numbers.tolist(), places, strict=True)
     ]
 

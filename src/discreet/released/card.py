@@ -10,6 +10,7 @@ from discreet.data import TableRules
 from discreet.data.bins import Bins
 from discreet.data.columns import Column, Days, Numeric
 from discreet.documents import shown
+from discreet.plan import Plan
 from discreet.privacy.assumptions import numbered
 from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.quality import AnyQuality, NumberQuality, Quality
@@ -58,7 +59,7 @@ def model_card(run: Path) -> str:
         _section("Data", _data(report, rules)),
         _section("Training", _training(report)),
         _section("Privacy", _privacy(report)),
-        _section("Evaluation", _evaluation(report.quality)),
+        _section("Evaluation", _evaluation(report.quality, plan)),
         _section("Limits", _list(does_not_say(report.budget, measured=False))),
         _section("How to use it", _usage(rules)),
         _section("Citation", _citation(report)),
@@ -82,9 +83,10 @@ def _classes(rules: TableRules) -> bool:
 
 def _summary(report: ReportInput, model: str) -> str:
     budget = report.budget
+    kept = "" if report.kept is None else f"; this is the model after round {report.kept}, the best one asked"
     return (
         f"Model *{_plain(model)}*, trained over {len(report.silos)} silos in {len(report.completed)} of "
-        f"{report.planned}. What was released is "
+        f"{report.planned}{kept}. What was released is "
         f"({epsilon_text(budget.epsilon)}, {delta_text(budget.delta)})-differentially private for each "
         f"{budget.unit.value} against {budget.adversary.describe()} ({budget.status.value}), under the "
         "assumptions below: whether the records keep to them, such as to their capacity, no file says.\n\n"
@@ -158,13 +160,20 @@ def _privacy(report: ReportInput) -> str:
     return "\n".join(parts)
 
 
-def _evaluation(quality: AnyQuality | None) -> str:
+def _evaluation(quality: AnyQuality | None, plan: Plan) -> str:
     if quality is None:
         return "Nothing was measured in the training. `discreet evaluate` does, on records with labels.\n"
     rows = _measures(quality) if isinstance(quality, Quality) else _errors(quality)
     warning = f"**{quality.warning}**\n\n" if quality.warning else ""
+    stated = None if plan.evaluating is None else plan.evaluating.threshold
+    called = (
+        ""
+        if stated is None
+        else f"Called is the most probable class, from 0.5 on; evaluations under the guarantee call the "
+        f"second class from {stated:g} on.\n\n"
+    )
     return (
-        f"{warning}On records held out from the training; in brackets 95 % intervals:\n\n"
+        f"{warning}{called}On records held out from the training; in brackets 95 % intervals:\n\n"
         f"{_table(('Measure', 'Value'), rows)}\n{_NOT_PRIVATE}\n"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +100,10 @@ class Model:
         Returns:
             Shape ``(n, num_classes)``; of several labels ``(n, K)``, in the order of `labels`.
 
+        Warns:
+            UserWarning: once for each column of a frame in which cells hold texts that the plan does not
+                know, with their number; blank ones by themselves are no reason.
+
         Raises:
             ConfigurationError: if an array has another shape, or the model is a regression.
             DataError: if a frame lacks a column, or what was read as for training has another shape.
@@ -153,9 +158,11 @@ class Model:
                     f"every record must have the plan's shape {shape}; got {records.shape[1:]}."
                 )
             return np.ascontiguousarray(records, dtype=np.float32)
-        return self.require_rules().features(
-            table_of(records, self.require_rules().used, name="the records")
-        )[0]
+        rules = self.require_rules()
+        features, counted = rules.features(table_of(records, rules.used, name="the records"))
+        for note in rules.unknown("the records", [counted]):
+            warnings.warn(note, UserWarning, stacklevel=3)  # whoever called predict
+        return features
 
     def _mapped(self, features: Float32s) -> Float32s:
         """Applies the plan's feature map to arrays; one of the user's own is imported by leave."""

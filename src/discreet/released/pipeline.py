@@ -36,8 +36,9 @@ def sklearn_file(model: Model) -> bytes:
 def sklearn_pipeline(model: Model) -> Any:
     """Returns a fitted `sklearn.pipeline.Pipeline` with the model's probabilities, or numbers.
 
-    It takes the raw columns, by place, in the order of the plan's ranges and categories, which its attribute
-    ``columns_`` names: a frame of them, or an array of objects. A cell that is missing is NaN, None or an
+    It takes the raw columns that its attribute ``feature_names_in_`` names: of a frame by name, in any order
+    and beside any others, and a frame that lacks one is refused; of an array of objects by place, in that
+    order, which is that of the plan's ranges and categories. A cell that is missing is NaN, None or an
     empty text, in every column, and is scored as a blank cell of a file is. A date is the number that
     `datetime.date.toordinal` gives, and texts must be spelled as in the plan. What the weights come from is
     in ``discreet_``, as JSON.
@@ -72,6 +73,8 @@ def sklearn_pipeline(model: Model) -> Any:
         )
     columns, rows = _columns(model)
     encoded = columns.fit_transform(rows)
+    # Fitted to an array, so that arrays are read by place; with names, frames are read by name.
+    columns.feature_names_in_ = np.array(rules.used, dtype=object)
     weights, projection = _weights(model), model.prepares
     # The constant, which a record ends with, comes first here.
     constant = PolynomialFeatures(degree=1).fit(encoded)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ from safetensors.torch import save
 from torch import nn
 
 from discreet.data import TableRules
+from discreet.data.columns import Days
 from discreet.errors import ConfigurationError
 from discreet.models.adapters import merged
 from discreet.released.model import Model
@@ -26,9 +29,16 @@ if TYPE_CHECKING:
 
 ABOUT = "discreet"
 """The entry of a program's metadata that says where its weights come from, as JSON."""
+COLUMNS = "columns"
+"""The entry of an ONNX file's metadata that says what each input holds, in order, as JSON."""
 
 _INNER, _ANSWER = "scorer/", "answer"
 _OPSET, _ML_OPSET = 20, 4
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_DAY = (
+    "a day as its proleptic Gregorian ordinal, the number that Python's datetime.date.toordinal gives: "
+    "0001-01-01 is 1; NaN where it is missing"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +78,10 @@ def onnx_program(model: Model) -> bytes:
     """Returns an ONNX file; for tables it takes one input of shape ``(n, 1)`` for each raw column, by name.
 
     Columns of numbers are float64, NaN where one is missing, columns of texts are strings, which must be
-    spelled as the plan does. Other models take ``features``. The outputs are ``label`` and ``probabilities``;
-    of several labels ``labels`` and ``probabilities``, both ``(n, K)``; of a regression ``prediction``, of
-    shape ``(n,)``.
+    spelled as the plan does; the metadata's entry ``columns`` says which is which, in order. A date is the
+    number that `datetime.date.toordinal` gives. Other models take ``features``. The outputs are ``label`` and
+    ``probabilities``; of several labels ``labels`` and ``probabilities``, both ``(n, K)``; of a regression
+    ``prediction``, of shape ``(n,)``.
 
     Raises:
         ConfigurationError: if onnx is not installed, torch cannot trace the network, or ONNX has not what it
@@ -135,8 +146,23 @@ def _with_cells(model: Model, traced: _Traced, scorer: ModelProto) -> ModelProto
     versions = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
     made = helper.make_model(graph, producer_name=ABOUT, opset_imports=versions, ir_version=scorer.ir_version)
     made.functions.extend(inner.functions)
-    helper.set_model_props(made, {ABOUT: model.origin.text()})
+    told = {} if traced.rules is None else {COLUMNS: json.dumps(_told(traced.rules), ensure_ascii=False)}
+    helper.set_model_props(made, {ABOUT: model.origin.text(), **told})
     return made
+
+
+def _told(rules: TableRules) -> list[dict[str, Any]]:
+    """Returns of every input, in order, its name and what its cells must be."""
+    columns = rules.schema.columns
+    numbers = [
+        {"name": one.column, "holds": _DAY if isinstance(one, Days) else "a number; NaN where it is missing"}
+        for one in numeric_columns(columns)
+    ]
+    texts = [
+        {"name": one.column, "holds": "a text; empty where it is missing", "texts": list(one.texts)}
+        for one in text_columns(columns)
+    ]
+    return [*numbers, *texts]
 
 
 def _class(model: Model) -> tuple[list[NodeProto], list[Any]]:
@@ -243,10 +269,18 @@ def _one_line(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        reason = (str(error).splitlines() or [""])[0]
+        first = _innermost(error)
+        reason = (_COLOURS.sub("", str(first)).strip().splitlines() or [""])[0].rstrip(".")
         raise ConfigurationError(
-            f"{what}: {type(error).__name__}: {reason}. Load it with discreet.load_model instead."
+            f"{what}: {type(first).__name__}: {reason}. Load it with discreet.load_model instead."
         ) from error
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Returns what an error began with: torch's exporter wraps it in its own, with advice about itself."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 @contextmanager

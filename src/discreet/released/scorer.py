@@ -77,6 +77,7 @@ class TableScorer(nn.Module):
     ``(n, num_classes)``; ``(n, 1)`` of a regression.
     """
 
+    held: torch.Tensor | None
     low: torch.Tensor
     high: torch.Tensor
     absent: torch.Tensor
@@ -98,7 +99,8 @@ class TableScorer(nn.Module):
         self.network = model.network
         self.norm_bound = rules.norm_bound
         self.projected = _projected_by(model)
-        self.outcome, self.labels = model.outcome, len(model.labels)
+        self.outcome = model.outcome
+        self.register_buffer("held", _held(model))
         self.register_buffer("low", _row([column.low for column in numbers]))
         self.register_buffer("high", _row([column.high for column in numbers]))
         # No number equals NaN: a column without a code has no cell that is absent by code.
@@ -149,10 +151,13 @@ class ArrayScorer(nn.Module):
     What is not finite counts as 0, as in training; bytes have to be divided by 255 before.
     """
 
+    held: torch.Tensor | None
+
     def __init__(self, model: Model) -> None:
         super().__init__()
         data = model.plan.data
-        self.network, self.outcome, self.labels = model.network, model.outcome, len(model.labels)
+        self.network, self.outcome = model.network, model.outcome
+        self.register_buffer("held", _held(model))
         # What a feature map makes of records is outside of the program, which takes its features.
         raw = data.feature_shape if data.transform is None else None
         self.shape = raw or model.plan.facts.feature_shape
@@ -211,9 +216,14 @@ def _scored(
     outputs, outcome = scorer.network(features), scorer.outcome
     if outcome is None:
         found = class_probabilities(outputs)
-        return found @ bits(scorer.labels).double() if scorer.labels else found
+        return found if scorer.held is None else found @ scorer.held
     numbers: torch.Tensor = outcome.low + (outputs.double() + 1.0) * outcome.half
     return numbers
+
+
+def _held(model: Model) -> torch.Tensor | None:
+    """Returns the labels of every combination; None of one label. ONNX has no shift to work them out with."""
+    return bits(len(model.labels)).double() if model.labels else None
 
 
 def _row(values: Sequence[float]) -> torch.Tensor:

@@ -17,7 +17,7 @@ import torch
 from discreet.arrays import Floats, Integers
 from discreet.data.labels import Outcome
 from discreet.data.rows import Counted
-from discreet.errors import DataError
+from discreet.errors import ConfigurationError, DataError
 from discreet.learning import evaluation
 from discreet.learning.metrics import probabilities
 from discreet.models import OrdinalHead
@@ -33,7 +33,7 @@ class Scores:
 
     Attributes:
         named: the column by which rows are named, and the name of each row.
-        predictions: the most probable class of each, by its text; or the number, shape ``(n,)``; of several
+        predictions: the class of each, by its text; or the number, shape ``(n,)``; of several
             labels, of each one, shape ``(n, K)``.
         classes: texts of the classes; none of a regression.
         probabilities: of each class, shape ``(n, len(classes))``; of several labels, of the second class of
@@ -85,6 +85,7 @@ def score_file(
     path: str | Path,
     *,
     id_column: str | None = None,
+    threshold: float | None = None,
     written: Mapping[str, str] = MappingProxyType({}),
 ) -> Scores:
     """Predicts the class, or number, of every row of a CSV or Parquet file; the file needs no label.
@@ -93,13 +94,18 @@ def score_file(
         model: what predicts.
         path: the file; its columns may stand in any order.
         id_column: names the rows; left out, they have their number in the file, from 1.
+        threshold: the probability from which on the second of two classes is predicted; left out, the most
+            probable class is.
         written: separator, encoding and decimal of a CSV file; left out, they are guessed from its bytes.
 
     Raises:
-        ConfigurationError: if the model was not trained on tables.
-        DataError: if the file cannot be read, or a column is missing.
+        ConfigurationError: if the model was not trained on tables, or it has not two classes and a threshold
+            is given.
+        DataError: if the file cannot be read, a column is missing, or cells of a column hold texts and not
+            one of them can be used.
     """
     rules = model.require_rules()
+    _require_threshold(model, threshold)
     used = [*rules.used, *([id_column] if id_column is not None else [])]
     (file, told), names = rules.file(Path(path), written), list[str]()
     outputs, counted = list[torch.Tensor](), list[Counted]()
@@ -109,18 +115,42 @@ def score_file(
         counted.append(found)
         places = (str(place + 1) for place in table.places.tolist())
         names += places if id_column is None else table.column(id_column)
-    predictions, shares = _answers(model, torch.cat(outputs))
+    rules.require_readable(file.name, counted)
+    predictions, shares = _answers(model, torch.cat(outputs), threshold)
     return Scores(
         named=("row" if id_column is None else id_column, tuple(names)),
         predictions=predictions,
         classes=model.classes,
         probabilities=shares,
-        notes=(*told, *rules.notes(file, used, counted)),
+        notes=(*told, *rules.notes(file, used, counted), *(_how_called(model) if threshold is None else ())),
         labels=model.labels,
     )
 
 
-def _answers(model: Model, logits: torch.Tensor) -> tuple[npt.NDArray[Any], Floats]:
+def _require_threshold(model: Model, threshold: float | None) -> None:
+    if threshold is None:
+        return
+    if model.labels or len(model.classes) != 2:
+        raise ConfigurationError(
+            "'threshold' must be left out where there are not two classes of one label: then the most "
+            "probable one is predicted."
+        )
+    if not 0.0 < threshold < 1.0:
+        raise ConfigurationError(f"'threshold' must be between 0 and 1; got {threshold:g}.")
+
+
+def _how_called(model: Model) -> tuple[str, ...]:
+    """Says that evaluations of the training called otherwise, if they did."""
+    stated = None if model.plan.evaluating is None else model.plan.evaluating.threshold
+    if stated is None:
+        return ()
+    return (
+        f"The most probable class is called here, {model.classes[1]} from 0.5 on; the training's evaluations "
+        f"called it from {stated:g} on, and `discreet predict --threshold {stated:g}` does.",
+    )
+
+
+def _answers(model: Model, logits: torch.Tensor, threshold: float | None) -> tuple[npt.NDArray[Any], Floats]:
     """Returns what is predicted, and the probability of each class, if there are classes."""
     if model.outcome is not None:
         return _numbers(logits, model.outcome), np.empty((len(logits), 0))
@@ -129,7 +159,8 @@ def _answers(model: Model, logits: torch.Tensor) -> tuple[npt.NDArray[Any], Floa
     if model.labels:
         found = shares_of_labels(found)
         return texts[(found > 1.0 / 2.0).astype(np.int64)], found
-    return texts[found.argmax(axis=1)], found
+    called = found.argmax(axis=1) if threshold is None else (found[:, 1] >= threshold).astype(np.int64)
+    return texts[called], found
 
 
 def _numbers(logits: torch.Tensor, outcome: Outcome) -> Floats:
@@ -180,6 +211,7 @@ def evaluate_file(
             names += known.column(column)
     labels, logits = np.concatenate(every), torch.cat(outputs)
     notes = (*told, *rules.label_notes(file.name, tally), *rules.notes(file, used, counted))
+    notes = (*notes, *_how_called(model))
     if person is not None and not whose:
         alone = f"there is no column {person.column!r}, so every row is taken for another person's"
         notes = (*notes, f"{file.name}: {alone}.")

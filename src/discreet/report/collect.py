@@ -14,9 +14,10 @@ from discreet.accounting import tradeoff
 from discreet.data import bundled_attribution
 from discreet.documents import read_json
 from discreet.errors import ConfigurationError, LedgerError
-from discreet.kinds.preparation import ClassWeightsConfig
 from discreet.plan import Plan, public_units
 from discreet.plan.counted import contributions, parts
+from discreet.plan.held_out import measure_text
+from discreet.plan.order import count_of
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost
 from discreet.quality import AnyQuality, quality_from_json
@@ -37,11 +38,12 @@ from discreet.report.content import (
 )
 from discreet.report.evaluated import released_and_others
 from discreet.report.facts import plan_facts
+from discreet.report.prepared import prepared_facts
 from discreet.report.refusals import refusals
 from discreet.report.shapes import Shown, model_shapes, shown, shown_rules
 from discreet.report.silo_budgets import silo_budgets
 from discreet.rounds import RunRecord, read_record
-from discreet.rounds.preparing import announced_map, prepared_from
+from discreet.rounds.judging import best, evaluated_from
 
 _SOFTWARE = ("torch", "numpy", "scipy", "cryptography")
 _SILO_PREFIXES = ("accuracy/", "mae/")
@@ -80,7 +82,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         outcomes=outcomes,
         final=next((one.measured for one in completed if one.release == _released_after(run)), None),
         comparison=_comparison(directory.file("comparison.json")),
-        facts=(*plan_facts(plan), *_class_weights(run)),
+        facts=(*plan_facts(plan), *prepared_facts(run), *_released_model(run)),
         refusals=refusals(plan, outcomes),
         citations=citations(plan),
         plan_digest=plan.digest(),
@@ -96,6 +98,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         answers=_answers(run),
         held_out=_held_out(run),
         evaluations=plan.releases - plan.rounds - (plan.preparation is not None),
+        kept=_kept(run),
         preparations=int(plan.preparation is not None),
         most_contributions=None if plan.timetable is None else contributions(plan, charged),
     )
@@ -109,6 +112,12 @@ def _released_after(run: RunRecord) -> int | None:
         return run.spending.completed[-1].release
 
 
+def _kept(run: RunRecord) -> int | None:
+    """Returns the round whose model is released, where the plan keeps the best one and there is one."""
+    release = _released_after(run) if run.plan.keeps_best else None
+    return None if release is None else run.plan.order.round_of(release)
+
+
 def _outcomes(
     entries: tuple[Entry, ...], metrics: Mapping[int, Mapping[str, Any]], plan: Plan
 ) -> tuple[RoundOutcome, ...]:
@@ -119,12 +128,18 @@ def _outcomes(
             case Completed():
                 found.append(_completed(entry, metrics.get(entry.release, {}), plan))
             case Lost():
-                found.append(LostRound(entry.release, entry.reason))
+                found.append(LostRound(entry.release, entry.reason, _name(plan, entry.release)))
             case Aborted():
-                found.append(AbortedRound(entry.release, entry.code))
+                found.append(AbortedRound(entry.release, entry.code, _name(plan, entry.release)))
     if entries and isinstance(entries[-1], Intent):
-        found.append(LostRound(entries[-1].release, _UNFINISHED))
+        release = entries[-1].release
+        found.append(LostRound(release, _UNFINISHED, _name(plan, release)))
     return tuple(found)
+
+
+def _name(plan: Plan, release: int) -> str:
+    """Returns what a release is called in a sentence; nothing where all are rounds."""
+    return "" if plan.releases == plan.rounds else plan.order.name(release)
 
 
 def _completed(entry: Completed, line: Mapping[str, Any], plan: Plan) -> CompletedRound:
@@ -143,6 +158,7 @@ def _completed(entry: Completed, line: Mapping[str, Any], plan: Plan) -> Complet
         tick=None if plan.timetable is None else plan.timetable.sums[entry.release - 1].tick,
         held_out=plan.order.evaluates(entry.release),
         prepared=plan.order.prepares(entry.release),
+        round=None if plan.releases == plan.rounds else plan.order.round_of(entry.release),
     )
 
 
@@ -211,21 +227,21 @@ def _held_out(run: RunRecord) -> tuple[Answer, ...]:
         return ()
 
 
-def _class_weights(run: RunRecord) -> tuple[Fact, ...]:
-    """Returns the class weights that noisy counts gave, if they did and a state has them."""
-    plan, stated = run.plan, run.plan.preparing
-    if not isinstance(stated, ClassWeightsConfig) or not run.spending.completed:
+def _released_model(run: RunRecord) -> tuple[Fact, ...]:
+    """Returns which model is released, where the plan keeps that of the best evaluation."""
+    plan, completed = run.plan, run.spending.completed
+    if not plan.keeps_best or not completed:
         return ()
     try:
-        found = prepared_from(run.directory.load_state().arrays)
+        asked = evaluated_from(run.directory.load_state().arrays)
     except LedgerError:
         return ()
-    if found is None:
-        return (Fact("Class weights", "1 each", "the noisy counts were lost, and stay charged"),)
-    classes = plan.data.classes or tuple(map(str, range(plan.facts.num_classes)))
-    weights = announced_map(plan, found).ravel().tolist()
-    each = ", ".join(f"{name}: {weight:.3g}" for name, weight in zip(classes, weights, strict=True))
-    return (Fact("Class weights", each, "how much a record of each class counts, by noisy counts"),)
+    measure = measure_text(plan)
+    if (chosen := best(plan, asked)) is not None:
+        which = f"the best {measure} of {count_of(len(asked), 'evaluation')}, the first of equals"
+        return (Fact("Released model", f"after round {chosen.after}", which),)
+    why = f"noise hid the {measure} of every evaluation" if asked else "no evaluation was completed"
+    return (Fact("Released model", "the last", f"since {why}"),)
 
 
 def _shapes(run: RunRecord) -> Shown | None:

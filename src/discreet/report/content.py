@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.plan.order import count_of
 from discreet.privacy.guarantee import Guarantee
 from discreet.quality import AnyQuality
 from discreet.report.answered import Answer
@@ -38,9 +39,10 @@ class CompletedRound:
     """A round whose sum was released.
 
     Attributes:
-        release: its number, from 1.
+        release: its number, from 1, among rounds, evaluations and preparation.
         survivors: silos whose contribution and noise are in the sum.
-        epsilon_spent: proven ε of all rounds so far against the budget adversary, at the plan's δ.
+        epsilon_spent: ε of so many rounds as were released by then against the budget adversary, at the
+            plan's δ; proven of a training that was to have so many (`Plan.spent`).
         bytes_per_silo: largest number of bytes that one silo sent; None if the metrics line is missing.
         training_loss: mean loss of the training records before the round, exact: not private, covered by no
             guarantee; simulations only.
@@ -51,6 +53,7 @@ class CompletedRound:
         tick: when, by the timetable.
         held_out: whether held-out records were asked, in place of a round.
         prepared: whether training records were asked what they are prepared by, before the first round.
+        round: the round that it is or follows, where not all releases are rounds; None: the release.
     """
 
     release: int
@@ -65,22 +68,42 @@ class CompletedRound:
     tick: int | None = None
     held_out: bool = False
     prepared: bool = False
+    round: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called in a table of rounds."""
+        if self.prepared:
+            return "preparation"
+        number = self.release if self.round is None else self.round
+        return f"evaluation after round {number}" if self.held_out else str(number)
 
 
 @dataclass(frozen=True, slots=True)
 class LostRound:
-    """A round that was interrupted and stays charged, because its sum may have been seen."""
+    """A release that was interrupted and stays charged, because its sum may have been seen.
+
+    Attributes:
+        release: its number.
+        reason: of the interruption.
+        name: what it is called in a sentence, where not all releases are rounds; empty: by its number.
+    """
 
     release: int
     reason: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AbortedRound:
-    """An attempt that stopped before anything was unmasked; it costs nothing against who sees sums only."""
+    """An attempt that stopped before anything was unmasked; it costs nothing against who sees sums only.
+
+    ``name`` is as of `LostRound`.
+    """
 
     release: int
     code: str
+    name: str = ""
 
 
 RoundOutcome = CompletedRound | LostRound | AbortedRound
@@ -123,7 +146,8 @@ class SiloBudget:
 
     Attributes:
         silo: its name.
-        training: the rounds charged so far, under the owner's own assumption about colluders.
+        training: the whole plan, under the owner's own assumption about colluders.
+        added: what this training adds where trainings are added up; nothing before its first release.
         elsewhere: spent in all other trainings, as the silo states.
         limit_of_a_training: what the policy allows in one training.
         limit: what the policy allows in all trainings together.
@@ -134,6 +158,7 @@ class SiloBudget:
 
     silo: str
     training: Guarantee
+    added: tuple[float, float]
     elsewhere: tuple[float, float]
     limit_of_a_training: tuple[float, float]
     limit: tuple[float, float]
@@ -145,7 +170,7 @@ class SiloBudget:
         """Spent in all trainings: ε and δ add up (basic composition), or as the owner's filter says."""
         if self.together is not None:
             return self.together
-        return self.elsewhere[0] + self.training.epsilon, self.elsewhere[1] + self.training.delta
+        return self.elsewhere[0] + self.added[0], self.elsewhere[1] + self.added[1]
 
     @property
     def left(self) -> tuple[float, float] | None:
@@ -207,7 +232,7 @@ class ReportInput:
         silos: names of the silos.
         planned_rounds: rounds in the plan.
         budget: the guarantee for the whole plan against the strongest adversary that it was made for.
-        spent: the same adversary, for the rounds charged so far.
+        spent: the same adversary, for the rounds charged so far; CONDITIONAL before the last planned one.
         guarantees: one for each adversary, for the whole plan.
         persons: number of records and what the plan leaves to somebody with so many at one silo.
         units: public bound on how many units take part, for the judgement of δ.
@@ -233,6 +258,7 @@ class ReportInput:
         held_out: how good the model became on held-out records under the guarantee, and how good it was when
             it was last asked; none where it was not.
         evaluations: how many are planned between the rounds.
+        kept: the round after which the released model was, where the best one is kept.
         preparations: how many releases are planned before the first round.
         most_contributions: with a schedule, whose rounds are sums of some silos: in how many of those that
             are charged one silo may be. None without.
@@ -268,6 +294,7 @@ class ReportInput:
     shapes: Shown | None = None
     held_out: tuple[Answer, ...] = ()
     evaluations: int = 0
+    kept: int | None = None
     preparations: int = 0
     most_contributions: int | None = None
 
@@ -279,8 +306,8 @@ class ReportInput:
             return f"{self.planned_rounds} planned {self._rounds}"
         parts = [
             *(["a preparation"] if self.preparations else []),
-            f"{self.planned_rounds} rounds",
-            *([f"{self.evaluations} evaluations"] if self.evaluations else []),
+            count_of(self.planned_rounds, "round"),
+            *([count_of(self.evaluations, "evaluation")] if self.evaluations else []),
         ]
         return f"{total} planned releases ({', '.join(parts)})"
 
@@ -291,7 +318,9 @@ class ReportInput:
 
     @property
     def _rounds(self) -> str:
-        return "rounds" if self.most_contributions is None else "sums"
+        if self.most_contributions is not None:
+            return "sums"
+        return "releases" if self.preparations or self.evaluations else "rounds"
 
     @property
     def charged(self) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from discreet.errors import LedgerError
 from discreet.kinds import Asked
 from discreet.plan import Plan
+from discreet.plan.held_out import measure_text
+from discreet.quality.intervals import Interval
 from discreet.report.answered import HELD_OUT, Answer, answers
 from discreet.report.plots import Curve, Plot
 from discreet.rounds import RunRecord
@@ -15,13 +17,11 @@ from discreet.rounds.judging import (
     HeldOut,
     best,
     evaluated_from,
+    held_out,
     noise_variance,
     said_of_released,
 )
-from discreet.statistics import Row
 from discreet.statistics.rows import interval_row
-
-_DRAWN = ("accuracy", "AUC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +63,46 @@ def released_and_others(run: RunRecord) -> tuple[Answer, ...]:
     if not found:
         return ()
     asked = evaluated_from(run.directory.load_state().arrays)
-    chosen, over = best(run.plan, asked), _over_rounds(found)
+    chosen, over = best(run.plan, asked), _over_rounds(run.plan, asked)
     if chosen is None:
         return over, found[-1].answer
     own = next(one for one in found if one.after == chosen.after)
-    return _with_choice(over, said_of_released(run.plan, asked), chosen.after), own.answer
+    return _with_choice(
+        over, said_of_released(run.plan, asked), chosen.after, measure_text(run.plan)
+    ), own.answer
 
 
-def _with_choice(over: Answer, said: HeldOut | None, after: int) -> Answer:
+def _with_choice(over: Answer, said: HeldOut | None, after: int, measure: str) -> Answer:
     """Returns an answer that says which model is released, and how good it is by intervals that hold that."""
-    measures = () if said is None else (("accuracy", said.accuracy), ("AUC", said.auc))
-    rows = (interval_row(f"released model, of round {after}: {name}", one) for name, one in measures if one)
+    measures = {} if said is None else _measures(said)
+    rows = (
+        interval_row(f"released model, of round {after}: {name}", one)
+        for name, one in measures.items()
+        if one
+    )
     about = (
-        f"{over.about}. Released is the model after round {after}, whose accuracy was the best: of several "
+        f"{over.about}. Released is the model after round {after}, whose {measure} was the best: of several "
         "noisy numbers the best is somewhat too good, so that intervals of the released model are wider"
     )
     return replace(over, rows=(*rows, *over.rows), about=about)
 
 
-def _over_rounds(found: tuple[RoundEvaluation, ...]) -> Answer:
-    """Returns accuracy and AUC over the rounds, as one answer with a curve of each that is known."""
-    named = [(name, one.after, row) for name in _DRAWN for one in found if (row := _row(one.answer, name))]
-    curves = (Curve(name, _points(name, found)) for name in _DRAWN)
-    drawn = tuple(curve for curve in curves if curve.points)
-    rows = (row._replace(name=f"{name} after round {after}") for name, after, row in named)
+def _measures(said: HeldOut) -> dict[str, Interval | None]:
+    return {**said.shares, "AUC": said.auc}
+
+
+def _over_rounds(plan: Plan, found: tuple[Evaluated, ...]) -> Answer:
+    """Returns the measures over the rounds, as one answer with a curve of each that is known."""
+    over: dict[str, list[tuple[int, Interval]]] = {}
+    for one in found:
+        for name, measure in _measures(held_out(plan, one)).items():
+            over.setdefault(name, []).extend([] if measure is None else [(one.after, measure)])
+    rows = [
+        interval_row(f"{name} after round {after}", one) for name, own in over.items() for after, one in own
+    ]
+    drawn = tuple(
+        Curve(name, tuple((float(after), *one) for after, one in own)) for name, own in over.items() if own
+    )
     return Answer(
         title="How good the model became on held-out records",
         question="",
@@ -103,16 +119,3 @@ def _answer(asked: Plan, one: Evaluated) -> Answer:
     (answer,) = answers(asked, training.blocks, one.sums, noise_variance(asked, one.survivors))
     title = f"How good is the model after round {one.after}, on held-out records?"
     return replace(answer, title=title, question=title)
-
-
-def _row(answer: Answer, name: str) -> Row | None:
-    return next((row for row in answer.rows if row.name == name), None)
-
-
-def _points(name: str, found: tuple[RoundEvaluation, ...]) -> tuple[tuple[float, float, float, float], ...]:
-    rows = [(one.after, _row(one.answer, name)) for one in found]
-    return tuple(
-        (float(after), row.value, row.low, row.high)
-        for after, row in rows
-        if row is not None and row.value is not None and row.low is not None and row.high is not None
-    )

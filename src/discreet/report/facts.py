@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from discreet.config.data import counted_unit, part_taken, source_text
+from discreet.config.data import counted_unit, part_taken
 from discreet.config.sections import AggregationConfig
 from discreet.kinds import QuantileClipping, Timetable, room_text, timetable_text
 from discreet.plan import Plan
@@ -35,7 +35,7 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
     )
     counted = counted_unit(plan.data)
     return (
-        Fact("Data", source_text(plan.data.source), "where the records come from"),
+        Fact("Data", plan.data.source_text, "where the records come from"),
         Fact(
             f"{counted.capitalize()} capacity",
             capacities,

@@ -69,7 +69,8 @@ def _top(report: ReportInput) -> tuple[tuple[str, str, str], ...]:
         (
             "How large are ε and δ, and what do they mean?",
             f"{pair_text(budget.epsilon, budget.delta)} for the plan, "
-            f"{pair_text(spent.epsilon, spent.delta)} spent, {budget.status.value}. {worth}",
+            f"whenever it ends, {budget.status.value}; "
+            f"{pair_text(spent.epsilon, spent.delta)} spent, {spent.status.value}. {worth}",
             _said(report, "Why this ε", "Decided by"),
         ),
         (

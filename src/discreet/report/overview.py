@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from discreet.plan.assumptions import NO_CHOSEN_END
 from discreet.privacy.adversary import SiloMessages, WithoutSecureAggregation
 from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
@@ -41,7 +42,8 @@ def header(report: ReportInput) -> Html:
         if report.answers is None
         else f"the sum was {'made' if report.completed else 'not made'}"
     )
-    about = f"{len(report.silos)} silos; {made}{done}. Plan {report.plan_digest[:16]}…"
+    kept = "" if report.kept is None else f"; released is the model after round {report.kept}"
+    about = f"{len(report.silos)} silos; {made}{done}{kept}. Plan {report.plan_digest[:16]}…"
     return tag("header", tag("h1", f"Privacy report: {report.title}"), tag("p", about, class_="soft"))
 
 
@@ -177,11 +179,7 @@ def _key_figures(report: ReportInput) -> Html:
     budget = report.budget
     figures = [
         ("Privacy budget", f"ε = {epsilon_text(budget.epsilon)}", delta_is(budget.delta)),
-        (
-            "Spent so far",
-            f"ε = {epsilon_text(report.spent.epsilon)}",
-            report.charged,
-        ),
+        ("Spent so far", f"ε = {epsilon_text(report.spent.epsilon)}", _how_far(report)),
         ("Protects", UNITS[budget.unit], RELATIONS[budget.neighboring]),
         ("How well founded", budget.status.value, f"against {budget.adversary.describe()}"),
         _worth(report),
@@ -211,6 +209,13 @@ def _key_figures(report: ReportInput) -> Html:
         ),
         class_="figures",
     )
+
+
+def _how_far(report: ReportInput) -> str:
+    """Says what was charged, and what it rests on where more was planned: else ε would be that of the end."""
+    if NO_CHOSEN_END not in report.spent.assumptions:
+        return report.charged
+    return f"{report.charged}; {report.spent.status.value}, if {NO_CHOSEN_END}; whatever the end, the budget"
 
 
 def _point(attack: AttackBound | None) -> AttackPoint | None:

@@ -13,7 +13,6 @@ from typing import final
 from discreet.engines.flower.occupancy import occupied
 from discreet.errors import DiscreetError
 from discreet.plan import Plan
-from discreet.plan.counted import contributions_of
 from discreet.plan.judged import public_units
 from discreet.privacy.ledger import Entry, read_ledger
 from discreet.report.owner_decisions import History
@@ -141,7 +140,7 @@ def _one(  # noqa: PLR0917 - all of it is one plan's
         silo=policy.silo,
         budget=budget,
         proposed=proposed(policy, entries, now.astimezone(UTC).date(), plan),
-        cost=Charge.under(plan, policy).cost(contributions_of(plan, policy.silo)),
+        cost=Charge.under(plan, policy).whole,
         units=public_units(plan),
         sends=released(plan, policy.silo),
         approve=_command("approve", path, file),

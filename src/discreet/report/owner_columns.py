@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.config.data import DataConfig, source_text
+from discreet.config.data import DataConfig
 from discreet.report.board import columns
 from discreet.report.foreign import LONGEST_TEXT, foreign
 from discreet.report.html import Content, Html, table, tag
@@ -52,7 +52,7 @@ def _notes(data: DataConfig) -> list[Content]:
 
 
 def _unnamed(data: DataConfig) -> str:
-    source = foreign(source_text(data.source), LONGEST_TEXT)
+    source = foreign(data.source_text, LONGEST_TEXT)
     return (
         f"The plan names no column. It reads the records as its source gives them, {source}: all that is in "
         "them may be used. Ask whoever runs this silo what they hold."

@@ -133,7 +133,8 @@ def _trainings(found: Odometer) -> Html:
     note = (
         "A release that is lost left this silo and was not seen to end; it may have been opened, so it stays "
         "charged. One whose end may still come is charged too, and not yet called lost. The last column is "
-        "what each training costs by itself."
+        "what each training costs by itself: as a whole, for whoever may end it may choose the end by what "
+        "was released. Releases beyond the plan begin another one."
     )
     header = ("Training", "Plan", "Days (UTC)", "Releases", "Lost", "By itself")
     return tag("div", table("Trainings", header, rows, numeric=(4,)), tag("p", note, class_="soft"))

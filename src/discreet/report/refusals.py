@@ -20,10 +20,10 @@ def _refused_rounds(outcomes: Iterable[RoundOutcome]) -> list[Refusal]:
     found = []
     for outcome in outcomes:
         if isinstance(outcome, AbortedRound):
-            what = f"an attempt at round {outcome.release} was refused ({outcome.code})"
+            what = f"an attempt at {outcome.name or f'round {outcome.release}'} was refused ({outcome.code})"
             found.append(Refusal(what, "too little noise or too few shares were left; nothing was unmasked"))
         elif isinstance(outcome, LostRound):
-            what = f"round {outcome.release} was not repeated"
+            what = f"{outcome.name or f'round {outcome.release}'} was not repeated"
             found.append(Refusal(what, f"{outcome.reason}; its sum may have been seen, so it stays charged"))
     return found
 

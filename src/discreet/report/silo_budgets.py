@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
-from discreet.plan.counted import contributions, contributions_of
+from discreet.plan.counted import contributions
 from discreet.privacy.ledger import read_ledger
 from discreet.report.content import SiloBudget
 from discreet.rounds.directory import RunDirectory, write_durably
@@ -134,7 +134,7 @@ def _stated(policy: Policy, plan: Plan) -> _Stated:
     charged, others = _own_ledger(policy, plan)
     limits, charge = policy.budget.lifetime, Charge.under(plan, policy)
     elsewhere = others.total(limits)
-    later = others.including(charge, max(charged or 0, contributions_of(plan, policy.silo)))
+    later = others.including(charge, max(charged or 0, charge.planned))
     filtered = limits.composition != "sum"
     return _Stated(
         silo=policy.silo,
@@ -162,9 +162,11 @@ def _own_ledger(policy: Policy, plan: Plan) -> tuple[int | None, Account]:
 
 def _budget(stated: _Stated, plan: Plan, charged: int) -> SiloBudget:
     charge = Charge(plan, stated.max_colluding, stated.silo)
+    releases = max(contributions(plan, charged), stated.charged or 0)
     return SiloBudget(
         silo=stated.silo,
-        training=charge.cost(max(contributions(plan, charged), stated.charged or 0)),
+        training=charge.cost(releases),
+        added=charge.added(releases),
         elsewhere=(stated.elsewhere_epsilon, stated.elsewhere_delta),
         limit_of_a_training=(stated.max_epsilon_per_training, stated.max_delta_per_training),
         limit=(stated.max_epsilon, stated.max_delta),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from discreet.plan.assumptions import NO_CHOSEN_END
 from discreet.privacy.notation import delta_is, epsilon_text
 from discreet.report.chart import Axis, Chart, Line, draw, nice_scale
 from discreet.report.content import (
@@ -29,7 +30,8 @@ def course(report: ReportInput) -> Html:
         parts.append(tag("div", *charts, class_="charts"))
     note = (
         f"ε spent is the bound against {report.budget.adversary.describe()}, at "
-        f"{delta_is(report.budget.delta)}, over all rounds so far. Errors, accuracy, AUC and loss are of "
+        f"{delta_is(report.budget.delta)}, over all rounds so far, if {NO_CHOSEN_END}; else it is the "
+        "budget from the first round on. Errors, accuracy, AUC and loss are of "
         "held-out records, without noise: not private, and no guarantee covers them. The training loss, in "
         "report.json and metrics.jsonl, is that of the training records: not private either."
     )
@@ -44,8 +46,7 @@ def price(report: ReportInput) -> Html:
         "h2", "What privacy cost, and what training together brought" if compared else "How good the model is"
     )
     if report.final is None and report.comparison is None:
-        nothing = "Nothing was measured: evaluation was switched off, or no record was held out."
-        return tag("section", heading, tag("p", nothing))
+        return tag("section", heading, tag("p", _not_measured(report)))
     warning = tag(
         "div",
         tag("p", tag("strong", "Not private, not released.")),
@@ -59,6 +60,17 @@ def price(report: ReportInput) -> Html:
         aria_label="Not private, not released",
     )
     return tag("section", heading, warning, _comparison(report))
+
+
+def _not_measured(report: ReportInput) -> str:
+    """Says why there is no measurement without noise; and what became of evaluations under the guarantee."""
+    if not report.evaluations:
+        return "Nothing was measured: evaluation was switched off, or no record was held out."
+    lost = [one.name for one in report.outcomes if isinstance(one, LostRound) and "evaluation" in one.name]
+    said = [f"{name[0].upper()}{name[1:]} was lost and stays charged." for name in lost]
+    if report.held_out:
+        said.append("What held-out records said under the guarantee is above.")
+    return " ".join(["Nothing was measured without noise.", *said])
 
 
 def _charts(report: ReportInput) -> list[Html]:
@@ -76,10 +88,11 @@ def _charts(report: ReportInput) -> list[Html]:
     loss = _series(report, lambda m: m.loss)
     if loss:
         charts.append(_over_rounds("Loss, held-out (not private)", "loss", [Line("mean loss", loss)]))
-    norms = tuple((float(r.release), r.clip_norm) for r in report.completed if r.clip_norm is not None)
+    rounds = _numbered(report)
+    norms = tuple((number, r.clip_norm) for number, r in rounds if r.clip_norm is not None)
     if norms:
         charts.append(_over_rounds("Clipping norm", "L2 norm", [Line("clipping norm", norms)]))
-    spent = tuple((float(r.release), r.epsilon_spent) for r in report.completed)
+    spent = tuple((number, r.epsilon_spent) for number, r in rounds)
     if spent:
         line = Line("ε so far", spent)
         charts.append(_over_rounds("Privacy spent", "ε", [line], from_zero=True, write=epsilon_text))
@@ -88,8 +101,14 @@ def _charts(report: ReportInput) -> list[Html]:
 
 def _series(report: ReportInput, read: Callable[[Measured], float | None]) -> tuple[tuple[float, float], ...]:
     """Returns (round, value) for the rounds that have a value."""
-    measured = [(r.release, read(r.measured)) for r in report.completed if r.measured is not None]
-    return tuple((float(release), value) for release, value in measured if value is not None)
+    measured = [(number, read(r.measured)) for number, r in _numbered(report) if r.measured is not None]
+    return tuple((number, value) for number, value in measured if value is not None)
+
+
+def _numbered(report: ReportInput) -> list[tuple[float, CompletedRound]]:
+    """Returns the rounds behind their numbers; what prepares or evaluates is none."""
+    rounds = [one for one in report.completed if not (one.prepared or one.held_out)]
+    return [(float(one.release if one.round is None else one.round), one) for one in rounds]
 
 
 def _over_rounds(
@@ -135,18 +154,18 @@ def _round_row(outcome: RoundOutcome, report: ReportInput) -> tuple[str, ...]:
     """Returns the cells of one attempt."""
     empty = (_UNKNOWN,) * 4
     match outcome:
-        case LostRound(release=release, reason=reason):
+        case LostRound(reason=reason):
             return (
-                str(release),
+                _cell(outcome),
                 f"interrupted, stays charged: {reason}",
                 _UNKNOWN,
                 *empty[:3],
                 _UNKNOWN,
                 _UNKNOWN,
             )
-        case AbortedRound(release=release, code=code):
+        case AbortedRound(code=code):
             return (
-                str(release),
+                _cell(outcome),
                 f"stopped before its sum was opened, charged to a silo's own message only: {code}",
                 *empty,
                 "none",
@@ -157,13 +176,18 @@ def _round_row(outcome: RoundOutcome, report: ReportInput) -> tuple[str, ...]:
             missing = [silo for silo in asked if silo not in outcome.survivors]
             silos = f"{len(outcome.survivors)} of {len(asked)}" + ("" if outcome.asked is None else " asked")
             return (
-                str(outcome.release),
+                outcome.name,
                 _how_it_ended(outcome),
                 f"{silos}; without {', '.join(missing)}" if missing else silos,
                 *_measured_cells(outcome.measured),
                 epsilon_text(outcome.epsilon_spent),
                 _UNKNOWN if outcome.bytes_per_silo is None else f"{outcome.bytes_per_silo:,}",
             )
+
+
+def _cell(outcome: LostRound | AbortedRound) -> str:
+    """Names a release as completed ones are named in the table."""
+    return outcome.name.removeprefix("the ").removeprefix("round ") or str(outcome.release)
 
 
 def _how_it_ended(outcome: CompletedRound) -> str:

@@ -19,7 +19,7 @@ from discreet.rounds.phases import RoundSeconds, Stopwatch, SumSeconds
 from discreet.rounds.record import RunRecord, begun_record, read_record
 from discreet.rounds.silos import contributions
 from discreet.rounds.state import Training, initial_state, round_order, update
-from discreet.rounds.walk import RoundReport, train, write_model
+from discreet.rounds.walk import RoundReport, measurements, train, write_model
 
 __all__ = [
     "Contribution",
@@ -40,6 +40,7 @@ __all__ = [
     "contributions",
     "finished",
     "initial_state",
+    "measurements",
     "open_ledger",
     "origin_of",
     "parse_origin",

@@ -13,6 +13,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Spending
 from discreet.privacy.typed import build
 from discreet.privacy.wire import Json, canonical, from_json, to_json
+from discreet.rounds.judging import Evaluated, rounds_made
 from discreet.version import __version__
 
 ORIGIN_VERSION = 2
@@ -21,7 +22,7 @@ ORIGIN_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What is known of a released model; a function of plan and ledger alone, so it names no date.
+    """What is known of a released model; a function of plan, ledger and evaluations, so it names no date.
 
     Attributes:
         plan: what was agreed: how records are read, which model and seed, names and capacities of silos.
@@ -54,9 +55,9 @@ class Origin:
         return canonical(self.to_json()).decode()
 
 
-def origin_of(plan: Plan, spent: Spending, *, seeded: bool) -> Origin:
-    """Returns the origin of the weights that a training under ``plan`` released last."""
-    return Origin(plan, guarantees_after(plan, spent), len(spent.completed), seeded)
+def origin_of(plan: Plan, spent: Spending, found: tuple[Evaluated, ...], *, seeded: bool) -> Origin:
+    """Returns the origin of the weights that a training released; ``found``, its evaluations, chose them."""
+    return Origin(plan, guarantees_after(plan, spent), rounds_made(plan, spent, found), seeded)
 
 
 def parse_origin(text: str, *, name: str) -> Origin:

@@ -79,7 +79,8 @@ class RunRecord:
     @property
     def origin(self) -> Origin:
         """What the released model says of itself."""
-        return origin_of(self.plan, self.spending, seeded=self.seeded)
+        asked = self._evaluated if self.plan.keeps_best and self.spending.completed else ()
+        return origin_of(self.plan, self.spending, asked, seeded=self.seeded)
 
 
 def read_record(path: Path) -> RunRecord:

@@ -5,8 +5,9 @@ This module is the same for every engine. It sees sums only, never a silo's cont
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from torch import nn
 
@@ -36,6 +37,11 @@ from discreet.rounds.state import Training, judge, over, prepare, round_order, t
 _MOST_FAILURES_IN_A_ROW = 3
 
 Measure = Callable[[Training], dict[str, float]]
+
+_OF_THE_RELEASE = frozenset({
+    "release", "tick", "epsilon_spent", "delta", "survivors", "bytes_per_silo", "training_loss", "seconds",
+    "clip_norm", "held_out",
+})  # fmt: skip
 
 
 def _always() -> None:
@@ -166,7 +172,7 @@ def write_model(
     directory: RunDirectory, plan: Plan, model: nn.Module, last: Training, spent: Spending, *, seeded: bool
 ) -> None:
     """Writes the released model durably, with what it says of itself."""
-    about = origin_of(plan, spent, seeded=seeded).text()
+    about = origin_of(plan, spent, last.evaluated, seeded=seeded).text()
     write_durably(directory.model, model_file(model, last.released, about, told(plan, last)))
 
 
@@ -248,3 +254,8 @@ def _metrics_line(plan: Plan, report: RoundReport) -> dict[str, object]:
         **({} if report.held_out is None else {"held_out": report.held_out.to_json()}),
         **report.metrics,
     }
+
+
+def measurements(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what a line of ``metrics.jsonl`` says was measured of the model; empty if nothing was."""
+    return {name: value for name, value in line.items() if name not in _OF_THE_RELEASE}

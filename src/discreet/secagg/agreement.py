@@ -49,6 +49,12 @@ class Agreement:
             raise ConfigurationError(
                 "graph must be chosen by the clients in exactly the semi-malicious mode."
             )
+        # On a circle clients are shown a root, under which a server that lies can name members that offered
+        # nothing (ADR 45).
+        if self.mode.confirms and self.shows_paths:
+            raise ConfigurationError(
+                f"graph must be complete or chosen by the clients in {self.mode.name} mode; got a circle."
+            )
         holders = self.graph.most_holders(len(self.terms.clients))
         if not holders <= MAX_HOLDERS:
             raise ConfigurationError(

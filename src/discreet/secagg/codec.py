@@ -7,9 +7,9 @@ from typing import get_args
 
 from discreet.errors import PeerProtocolError
 from discreet.secagg.codes import AbortCode
-from discreet.secagg.messages import Message, RoundStart
+from discreet.secagg.messages import Message
 from discreet.secagg.terms import DIGEST_BYTES
-from discreet.secagg.wire import Reader, malformed
+from discreet.secagg.wire import MAX_CLIENTS, Reader, malformed
 
 _VERSION = b"dsa4"
 _HEADER = struct.Struct(f"<4sB{DIGEST_BYTES}sI")
@@ -43,20 +43,12 @@ def kind_of(data: bytes, agreement_digest: bytes, epoch: int) -> type[Message]:
     return _TYPES[kind]
 
 
-def decode(data: bytes, agreement_digest: bytes, epoch: int) -> Message:
-    """Reads a message; raises as `kind_of` does."""
+def decode(data: bytes, agreement_digest: bytes, epoch: int, *, clients: int = MAX_CLIENTS) -> Message:
+    """Reads a message of ``clients`` clients at most; raises as `kind_of` does."""
     kind = kind_of(data, agreement_digest, epoch)
-    reader = Reader(data)
+    reader = Reader(data, clients=clients)
     reader.view(_HEADER.size)
     message = kind.read(reader)
     # Bytes behind the last field would be a second encoding of one message.
     reader.end()
     return message
-
-
-def invitation_in(data: bytes, agreement_digest: bytes, epoch: int) -> RoundStart | None:
-    """Reads a message if it invites to a round; of any other, no more than the header. Raises as `decode`."""
-    if kind_of(data, agreement_digest, epoch) is not RoundStart:
-        return None
-    message = decode(data, agreement_digest, epoch)
-    return message if isinstance(message, RoundStart) else None

@@ -14,14 +14,13 @@ import numpy.typing as npt
 from discreet.errors import ConfigurationError, LocalProtocolError
 from discreet.secagg.codes import AbortCode
 from discreet.secagg.ring import MAX_BITS, MIN_BITS
-from discreet.secagg.wire import U32, Record, counted, fixed_list, sized, uint
+from discreet.secagg.wire import MAX_CLIENTS, U32, Record, counted, fixed_list, sized, uint
 
 ClientId = str
 
 DIGEST_BYTES = 32
 Digest = Annotated[bytes, sized(DIGEST_BYTES)]
 MIN_CLIENTS = 3
-MAX_CLIENTS = 1 << 20
 MAX_EPOCHS = 1 << 32
 # A packed vector then has fewer than 2^32 bytes at any number of bits.
 MAX_LENGTH = 1 << 29

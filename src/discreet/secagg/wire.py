@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 NUMBER_BYTES = 4
 """Bytes of a client's number, and of how many clients there are."""
+MAX_CLIENTS = 1 << 20
+"""Most clients that terms may name, and so most entries of any list with one for a client."""
 
 
 def uint(value: int, size: int) -> bytes:
@@ -51,13 +53,17 @@ def fixed_list(items: Sequence[bytes]) -> bytes:
 
 
 class Reader:
-    """Reads fields in order; whatever does not fit is a `PeerProtocolError` with code ``malformed``."""
+    """Reads fields in order; whatever does not fit is a `PeerProtocolError` with code ``malformed``.
 
-    __slots__ = ("_at", "_data")
+    Of a list with one entry for a client no more than ``clients`` entries are read.
+    """
 
-    def __init__(self, data: bytes) -> None:
+    __slots__ = ("_at", "_clients", "_data")
+
+    def __init__(self, data: bytes, *, clients: int = MAX_CLIENTS) -> None:
         self._data = memoryview(data)
         self._at = 0
+        self._clients = clients
 
     def take(self, size: int) -> bytes:
         """Returns the next ``size`` bytes."""
@@ -74,6 +80,14 @@ class Reader:
     def uint(self, size: int) -> int:
         """Returns the next unsigned integer of ``size`` bytes."""
         return int.from_bytes(self.view(size), "little")
+
+    def count(self) -> int:
+        """Returns the next number of clients."""
+        found = self.uint(NUMBER_BYTES)
+        # Before an entry is read: as numbers of Python, a set takes ten times its bytes.
+        if not found <= self._clients:
+            raise malformed(f"a list of clients must have at most {self._clients} entries; got {found}.")
+        return found
 
     def end(self) -> None:
         """Refuses bytes behind the last field."""
@@ -112,7 +126,7 @@ def in_order(item: Form[T], client: Callable[[T], int]) -> Form[tuple[T, ...]]:
     """A counted list of items of clients, whose numbers strictly increase."""
 
     def read(reader: Reader) -> tuple[T, ...]:
-        items = tuple([item.read(reader) for _ in range(reader.uint(NUMBER_BYTES))])
+        items = tuple([item.read(reader) for _ in range(reader.count())])
         _require_increasing(map(client, items))
         return items
 
@@ -142,11 +156,12 @@ def _number(size: int) -> Form[int]:
 
 
 def _read_index_set(reader: Reader) -> tuple[int, ...]:
-    return _indices(reader.take(NUMBER_BYTES * reader.uint(NUMBER_BYTES)))
+    return _indices(reader.take(NUMBER_BYTES * reader.count()))
 
 
-# Where many clients share a process, all read the same sets: one value serves them all.
-@lru_cache(maxsize=8)
+# Where many clients share a process, all read the same sets: one value serves them all. Two, as who shared
+# and who is invited may come together; no more, as sets of messages that are refused later stay, too.
+@lru_cache(maxsize=2)
 def _indices(body: bytes) -> tuple[int, ...]:
     """Reads numbers of clients, and refuses any order but the increasing one."""
     indices = struct.unpack(f"<{len(body) // NUMBER_BYTES}I", body)

@@ -32,9 +32,10 @@ def composed(runs: Sequence[Run], *, delta: float) -> Guarantee:
     """Returns the guarantee of several runs together, against the strongest adversary of their plans.
 
     Guarantee:
-        Loss distributions of all charged releases are composed exactly, so that ε is far below the sum of
-        the runs' own. That is proven for trainings that were all fixed beforehand; for those that were chosen
-        by earlier results a silo's filter is (docs/theory/budgets.md). Records that took part in one run only
+        Loss distributions of all planned releases are composed exactly, so that ε is far below the sum of
+        the runs' own. Those of a run that ended early count too, since it may have ended by what it released.
+        That is proven for trainings that were all fixed beforehand; for those that were chosen by earlier
+        results a silo's filter is (docs/theory/budgets.md). Records that took part in one run only
         are protected by that run's own guarantee, which is stronger. A training and an evaluation on the
         records that it held out are about different records: of the two sides the larger ε counts, and not
         their sum (docs/theory/questions.md).
@@ -56,19 +57,15 @@ def composed(runs: Sequence[Run], *, delta: float) -> Guarantee:
     about = {(run.plan.unit, run.plan.neighboring, _against(run.plan)) for run in runs}
     # Where silos differ in some run, or nothing is summed, everything is put together silo by silo.
     silo_by_silo = any(run.plan.own or not run.plan.thresholds.summed for run in runs)
-    parallel = _on_two_sides(
-        [plan for run in runs for plan, _ in parts(run.plan, run.record.spending.charged)]
-    )
+    parallel = _on_two_sides([plan for run in runs for plan, _ in parts(run.plan, run.plan.releases)])
     for run in runs:
-        charged = run.record.spending.charged
         adversary, honest = run.plan.budget_adversary()
-        for part, count in parts(run.plan, charged):
+        for part, count in parts(run.plan, run.plan.releases):
             side = parallel and part.data.asked is not None
             for silo in part.facts.silos if silo_by_silo else (None,):
                 own = adversary if silo is None or part.thresholds.summed else SiloMessages(silo)
-                if count:
-                    event = event_against(part, own, honest, rounds=count, silo=silo)
-                    events.setdefault((side, silo), []).append(event)
+                event = event_against(part, own, honest, rounds=count, silo=silo)
+                events.setdefault((side, silo), []).append(event)
     if len(about) > 1:
         said = "; ".join(sorted(f"{unit.value}, {one.value}, {who}" for unit, one, who in about))
         raise ConfigurationError(
@@ -83,11 +80,11 @@ def composed(runs: Sequence[Run], *, delta: float) -> Guarantee:
                 neighboring=runs[0].plan.neighboring,
                 adversary=adversary if silo is None or runs[0].plan.thresholds.summed else SiloMessages(silo),
             )
-            for (_, silo), side in (events or {(False, None): []}).items()
+            for (_, silo), side in events.items()
         ),
         key=lambda one: one.epsilon,
     )
-    stated = [text for one in runs for text in one.plan.spent(one.record.spending.charged).assumptions]
+    stated = [text for one in runs for text in one.plan.spent(one.plan.releases).assumptions]
     # An evaluation follows from the training's weights, which the theorem on two sides allows.
     together = [ALL_OF_A_SIDE, TWO_SIDES, NOT_MEASURED] if parallel else [ALL_PLANNED]
     simulated = [SEEDED] if any(run.record.seeded for run in runs) else []

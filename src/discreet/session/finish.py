@@ -14,7 +14,7 @@ from discreet.privacy.wire import to_json
 from discreet.report import state_budgets, write_report
 from discreet.rounds import RunDirectory
 from discreet.rounds.directory import write_durably
-from discreet.rounds.judging import evaluated_from, said_of_released
+from discreet.rounds.judging import Evaluated, evaluated_from, said_of_released, summary_of_rounds
 from discreet.secagg import Identity
 from discreet.verify import manifest_digest, require_key, seal, seal_report, sign
 
@@ -58,30 +58,26 @@ def report_again(directory: Path, identity: Identity | None, policies: Sequence[
     return page
 
 
-def _held_out(result: RunResult) -> dict[str, Any]:
-    """Returns what held-out records said of the released model, or of the last that they were asked about."""
+def _evaluated(result: RunResult) -> tuple[Evaluated, ...]:
     if result.plan.evaluation is None or not result.spending.completed:
-        return {}
-    said = said_of_released(result.plan, evaluated_from(result.directory.load_state().arrays))
-    return {} if said is None else {"held_out": said.to_json()}
+        return ()
+    return evaluated_from(result.directory.load_state().arrays)
 
 
 def summarise(result: RunResult) -> dict[str, Any]:
     """Returns the result as plain JSON, with the date of today (UTC)."""
+    asked = _evaluated(result)
+    # Of the released model, or of the last that held-out records were asked about.
+    said = said_of_released(result.plan, asked)
     return {
         "name": result.plan.name,
         "finished": datetime.now(UTC).date().isoformat(),
         "plan": result.plan.digest(),
         "randomness": "seeded" if result.seeded else "secure",
-        "rounds": {
-            "planned": result.plan.rounds,
-            "completed": len(result.spending.completed),
-            "lost": len(result.spending.lost),
-            "aborted": result.spending.aborted,
-        },
+        "rounds": summary_of_rounds(result.plan, result.spending, asked),
         "guarantees": to_json(result.guarantees),
-        "composable": composable_cost(result.plan, result.spending.charged),
-        **_held_out(result),
+        "composable": composable_cost(result.plan),
+        **({} if said is None else {"held_out": said.to_json()}),
         "metrics": result.metrics,
         "comparison": None if result.comparison is None else result.comparison.to_json(),
         "files": sorted(path.name for path in result.directory.path.iterdir()),

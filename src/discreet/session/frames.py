@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from discreet.config.data import DataConfig
+from discreet.config.data import DataConfig, label_or_labels
 from discreet.config.federation import with_named_columns
 from discreet.data.frames import column_names
+from discreet.errors import ConfigurationError
 from discreet.session.in_memory import InMemory, require_by_silo
 
 
@@ -70,6 +71,11 @@ class Frames(InMemory):
 
     def __post_init__(self) -> None:
         require_by_silo("tables", self.tables, "{'north': table, 'south': table}")
+        if self.label is not None:
+            try:
+                label_or_labels(self.label)
+            except ValueError as error:
+                raise ConfigurationError(f"label {error}.") from None
 
     @property
     def by_silo(self) -> Mapping[str, Any]:

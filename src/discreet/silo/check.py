@@ -12,6 +12,7 @@ from discreet.data import Records
 from discreet.plan import Plan, wire_terms
 from discreet.plan.counted import contributions_of
 from discreet.plan.held_out import evaluation_text
+from discreet.plan.order import count_of
 from discreet.plan.prepared import preparation_text
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import read_ledger
@@ -104,7 +105,7 @@ def dry_run(policy: Policy, proposed: Plan, *, as_if_approved: bool = False) -> 
     records = {name: load(part) for name, part in plan.sides.items()}[None]
     limits = policy.budget.lifetime
     others = account.without(plan.digest())
-    later = others.including(approval.charge, contributions_of(plan, policy.silo))
+    later = others.including(approval.charge, approval.charge.planned)
     after = later.total(limits)
     return DryRun(
         plan=plan,
@@ -173,7 +174,8 @@ def rounds_text(plan: Plan, silo: str) -> str:
         return f"{contributions_of(plan, silo)} of {plan.rounds} sums by the plan's timetable"
     found = [] if plan.preparation is None else ["1 release that asks the training records"]
     asked = plan.releases - plan.rounds - len(found)
-    found += [f"{plan.rounds} rounds", *([f"{asked} evaluations of held-out records"] if asked else [])]
+    held_out = [f"{count_of(asked, 'evaluation')} of held-out records"] if asked else []
+    found += [count_of(plan.rounds, "round"), *held_out]
     return " and ".join([", ".join(found[:-1]), found[-1]] if found[1:] else found)
 
 

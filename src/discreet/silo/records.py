@@ -12,8 +12,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from discreet.config.data import WRITTEN, ColumnPartition
+from discreet.config.data import WRITTEN
 from discreet.config.federation import federation_of, table_shape
+from discreet.config.partition import ColumnPartition
 from discreet.data import Federation, Records, load_federation
 from discreet.data.labels import NUMBER
 from discreet.data.table_files import TABLES

@@ -16,7 +16,6 @@ from discreet.data.function_source import OwnCodeFailed
 from discreet.documents import shown
 from discreet.errors import DataError, DiscreetError, ProtocolAbort, UnusableRecords
 from discreet.plan import Plan, wire_terms
-from discreet.plan.counted import contributions_of
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
 from discreet.rounds import require_rows_alike_for
 from discreet.secagg import Bell, Bonawitz, ClientSession, FileJournal, Identity
@@ -36,10 +35,11 @@ from discreet.silo.policy import (
     RefusalCode,
     SignedAllowList,
     SiloLedger,
+    afforded,
     load_key,
     load_policy,
+    priced,
     read_plan,
-    review,
 )
 from discreet.silo.policy.refusal import refused_in_person
 from discreet.silo.policy.review import Approval
@@ -100,6 +100,15 @@ class Surroundings:
         return self.now().astimezone(UTC).date()
 
 
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A proposal that the day's limits let in; ``charge`` is known once its plan was priced."""
+
+    plan: str
+    allow_list: int
+    charge: Charge | None = None
+
+
 @final
 class Silo:
     """One data owner's side of every training.
@@ -137,8 +146,7 @@ class Silo:
         self._training: SiloTraining | None = None
         # Outlives a new key setup: a slow silo need not train again because another came back.
         self._early = EarlyWork()
-        # The plan and allow-list that are being answered, once the day's limits let them in.
-        self._admitted: tuple[Plan, int] | None = None
+        self._admitted: Admitted | None = None
 
     @property
     def name(self) -> str:
@@ -163,7 +171,7 @@ class Silo:
         finally:
             admitted, self._admitted = self._admitted, None
             if admitted is not None:
-                self._note_proposal(*admitted, JOINED if verdict is None else str(verdict))
+                self._note_proposal(admitted, JOINED if verdict is None else str(verdict))
             tell(RequestAnswered(type(request), verdict))
 
     def close(self) -> None:
@@ -218,9 +226,9 @@ class Silo:
 
     def _join(self, proposal: Propose) -> Joined:
         """Reviews a proposal and, if it is allowed, ends the training in progress and offers keys."""
-        policy, log = self._policy, self._surroundings.log
         _require_form(proposal)
-        identities = self._state.accept_allow_list(proposal.allow_list)
+        signed = SignedAllowList.parse(proposal.allow_list)
+        identities = self._state.accept_allow_list(signed)
         if identities.keys.get(self.name) != self._identity.public_key:
             raise PolicyRefusal(
                 RefusalCode.IDENTITY,
@@ -228,9 +236,10 @@ class Silo:
                 "Enrol this silo's public key and sign the list again.",
             )
         plan = read_plan(proposal.plan)
-        self._admit(plan.digest())
-        self._admitted = plan, SignedAllowList.parse(proposal.allow_list).serial
-        approval = self._review(plan)
+        admitted = Admitted(plan.digest(), signed.serial)
+        self._admit(admitted.plan)
+        self._admitted = admitted
+        approval = self._review(plan, admitted)
         self._early.wait()  # what follows uses torch, as the thread of early work does
         require_rows_alike_for(approval.plan, approval.model, [self.name])
         records = {name: self._records(part) for name, part in approval.plan.sides.items()}
@@ -251,15 +260,15 @@ class Silo:
         self._training = SiloTraining(
             approval,
             records,
-            OpenSession(agreement, proposal.epoch, session),
+            OpenSession(agreement, session),
             book=Book(self._state, self._ledger, self._surroundings.today),
             early=self._early,
             randomness=self._randomness(),
-            log=log,
+            log=self._surroundings.log,
             tell=self._surroundings.tell,
         )
-        self._surroundings.tell(TrainingJoined(approval.plan.digest(), approval.cost))
-        return Joined(self.name, policy.simulation is not None, advertisement)
+        self._surroundings.tell(TrainingJoined(admitted.plan, approval.cost))
+        return Joined(self.name, self._policy.simulation is not None, advertisement)
 
     def _admit(self, digest: str) -> None:
         """Counts a proposal against today's limits, before any work is done for it."""
@@ -268,35 +277,32 @@ class Silo:
         today = Intake.load(path, self._surroundings.today())
         today.admit(digest, known=known, new_plans=limit).save(path)
 
-    def _note_proposal(self, plan: Plan, serial: int, verdict: str) -> None:
+    def _note_proposal(self, admitted: Admitted, verdict: str) -> None:
         """Writes down for the owner what was proposed and what became of it."""
         time = self._surroundings.now().astimezone(UTC).isoformat(timespec="seconds")
-        noted = Proposal(self._proposals.next, time, plan.digest(), serial, verdict)
-        if verdict in _PRICED:
-            cost = Charge.under(plan, self._policy).cost(contributions_of(plan, self.name))
+        noted = Proposal(self._proposals.next, time, admitted.plan, admitted.allow_list, verdict)
+        if verdict in _PRICED and admitted.charge is not None:
+            cost = admitted.charge.whole
             if math.isfinite(cost.epsilon):
                 noted = replace(noted, epsilon=cost.epsilon, delta=cost.delta)
         self._proposals.append(noted)
 
-    def _review(self, plan: Plan) -> Approval:
+    def _review(self, plan: Plan, admitted: Admitted) -> Approval:
         """Applies the policy; a plan that waits for a person is kept where that person finds it."""
+        if admitted.plan in self._state.refused():
+            raise refused_in_person(admitted.plan, self.name)
+        today = self._surroundings.today()
+        account = self._state.account(self._ledger.charged(), self._ledger.charged(today.year))
+        charge = priced(plan, self._policy, today)
+        self._admitted = replace(admitted, charge=charge)
         try:
-            if plan.digest() in self._state.refused():
-                raise refused_in_person(plan.digest(), self.name)
-            today = self._surroundings.today()
-            return review(
-                plan,
-                self._policy,
-                self._state.account(self._ledger.charged(), self._ledger.charged(today.year)),
-                today=today,
-                approved=self._state.approved(),
-            )
+            return afforded(charge, self._policy, account, self._state.approved())
         except PolicyRefusal as refusal:
-            if refusal.code is RefusalCode.APPROVAL:
-                path = self._state.keep_pending(plan)
-                self._surroundings.log(f"a plan waits for approval: {path}")
-                raise PolicyRefusal(refusal.code, f"{refusal} It waits there.") from None
-            raise
+            if refusal.code is not RefusalCode.APPROVAL:
+                raise
+            path = self._state.keep_pending(plan)
+            self._surroundings.log(f"a plan waits for approval: {path}")
+            raise PolicyRefusal(refusal.code, f"{refusal} It waits there.") from None
 
     def _records(self, plan: Plan) -> Records:
         """Loads this silo's records; it takes part without any if reading them fails in a way they may cause.

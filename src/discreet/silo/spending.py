@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from discreet.plan import Plan
-from discreet.plan.counted import contributions_of
 from discreet.plan.follows import require_follows
 from discreet.privacy.ledger import Aborted, Entry, Intent, Opened, Resumed, Spending, charged_in, spending
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal
@@ -28,7 +27,8 @@ class TrainingSpent:
         releases: charged releases.
         lost: of these, how many were not seen to complete, and may have been seen.
         planned: how many the plan asks of this silo.
-        epsilon: what they cost by themselves, under the owner's assumption about colluders.
+        epsilon: what is added for them, under the owner's assumption about colluders: the whole training's,
+            of which a server may leave out the rest because of what it saw (`Charge.added`).
         delta: that ``epsilon`` is stated at.
         first_day: of a contribution (UTC); None if the ledger does not say.
         last_day: likewise.
@@ -168,7 +168,7 @@ def odometer(policy: Policy, entries: tuple[Entry, ...], today: date) -> Odomete
         lifetime=_level(account, limits),
         year_limits=year,
         year=None if year is None else _level(account.this_year, year),
-        trainings=tuple(_trainings(account, entries, policy.silo)),
+        trainings=tuple(_trainings(account, entries)),
         moments=_moments(account, entries, limits),
         unfixed=account.unfixed(),
         years=() if year is None else _years(policy, entries, today, year),
@@ -186,8 +186,7 @@ def proposed(policy: Policy, entries: tuple[Entry, ...], today: date, plan: Plan
     require_follows(plan)
     account = _account(policy, entries, today)
     charge = Charge.under(plan, policy)
-    planned = contributions_of(plan, policy.silo)
-    cost, limits, refusal = charge.cost(planned), policy.budget.lifetime, ""
+    planned, cost, limits, refusal = charge.planned, charge.whole, policy.budget.lifetime, ""
     # One that was carried out before is charged once more; one that was interrupted goes on.
     _, before = account.charged.get(plan.digest(), (charge, 0))
     releases = planned if before < planned else before + planned
@@ -228,11 +227,11 @@ def _level(account: Account, limits: Limits) -> Level:
     return Level(epsilon, delta, account.share(limits))
 
 
-def _trainings(account: Account, entries: tuple[Entry, ...], silo: str) -> list[TrainingSpent]:
+def _trainings(account: Account, entries: tuple[Entry, ...]) -> list[TrainingSpent]:
     found = []
     for digest, own in by_training(entries).items():
         (charge, counted), spent = account.charged[digest], spending(own)
-        cost = charge.cost(counted) if counted else None
+        epsilon, delta = charge.added(counted)
         days = [entry.day for entry in own if isinstance(entry, Intent)]
         found.append(
             TrainingSpent(
@@ -241,9 +240,9 @@ def _trainings(account: Account, entries: tuple[Entry, ...], silo: str) -> list[
                 unit=charge.plan.unit.value,
                 releases=spent.charged,
                 lost=len(spent.lost),
-                planned=contributions_of(charge.plan, silo),
-                epsilon=0.0 if cost is None else cost.epsilon,
-                delta=0.0 if cost is None else cost.delta,
+                planned=charge.planned,
+                epsilon=epsilon,
+                delta=delta,
                 first_day=days[0] if days else None,
                 last_day=days[-1] if days else None,
                 last_survivors=_last_survivors(spent),

@@ -78,13 +78,12 @@ class SiloState:
         """What was proposed today, to be counted."""
         return self.folder / "today.json"
 
-    def accept_allow_list(self, document: bytes) -> AllowList:
+    def accept_allow_list(self, signed: SignedAllowList) -> AllowList:
         """Verifies an allow-list and remembers it; an older one is refused from then on.
 
         Raises:
             PolicyRefusal: if it is not signed by the policy's consortium, or older than one seen before.
         """
-        signed = SignedAllowList.parse(document)
         keys = signed.verified(bytes.fromhex(self.policy.consortium.public_key))
         path = self.folder / "allow-list.json"
         if path.exists():

@@ -21,7 +21,6 @@ from discreet.rounds import contribute, part_source, round_rotation, round_train
 from discreet.rounds.engine import context_of
 from discreet.rounds.preparing import RecordsInUse, told_in
 from discreet.secagg import Agreement, ClientSession
-from discreet.secagg.codec import invitation_in
 from discreet.secagg.messages import RoundStart
 from discreet.secagg.transitions import ClientState
 from discreet.silo.early import EarlyWork, Purpose
@@ -45,7 +44,6 @@ class OpenSession:
     """One epoch of secure aggregation at this silo."""
 
     agreement: Agreement
-    epoch: int
     client: ClientSession
 
 
@@ -83,7 +81,6 @@ class SiloTraining:
             side: RecordsInUse(approval.plan, {book.state.policy.silo: own}) for side, own in records.items()
         }
         self._agreement = session.agreement
-        self._epoch = session.epoch
         self._session = session.client
         self._book = book
         self._early = early
@@ -119,7 +116,7 @@ class SiloTraining:
         reply: bytes | None = None
         invitation: RoundStart | None = None
         for data in delivery.messages:
-            start = invitation_in(data, self._agreement.digest, self._epoch)
+            start = self._session.invitation_in(data)
             if start is not None:
                 self._check_invitation(start, delivery)
             before = self._session.state

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.arrays import Booleans, Floats
+from discreet.arrays import Booleans, Floats, Integers
 from discreet.quality.intervals import Interval
 from discreet.statistics.counts import noisy_count
 from discreet.statistics.inversion import normal_quantile
@@ -34,6 +34,7 @@ class Evaluation:
         precision: share of those called positive that are.
         auc: probability that a positive unit scores above a negative one; units of one bin count one half.
         observed: share of positive units in each bin of scores.
+        threshold: from which score on a unit is called positive.
         rates: true- and false-positive rate of every threshold that is an edge; None where noise hides them.
     """
 
@@ -46,16 +47,17 @@ class Evaluation:
     auc: Interval | None
     observed: tuple[Interval | None, ...]
     rates: tuple[Rates, ...] | None
+    threshold: float = HALF
 
     def rows(self, edges: Sequence[float]) -> tuple[Row, ...]:
         """Returns all measures, the observed share in each bin, and each threshold's rates."""
         measures = (
             ("units", self.units),
-            ("accuracy", self.accuracy),
+            (called_at("accuracy", self.threshold), self.accuracy),
             (COMMONER, self.base_rate),
-            ("sensitivity", self.sensitivity),
-            ("specificity", self.specificity),
-            ("precision", self.precision),
+            (called_at("sensitivity", self.threshold), self.sensitivity),
+            (called_at("specificity", self.threshold), self.specificity),
+            (called_at("precision", self.threshold), self.precision),
             ("AUC", self.auc),
         )
         bins = zip(edges, edges[1:], self.observed, strict=False)
@@ -134,7 +136,52 @@ def evaluation(
         auc=area(counts, variance, reach),
         observed=tuple(share(positive & row, row) for row in _rows(len(counts))),
         rates=rates(sums, variance, edges, level=level),
+        threshold=threshold,
     )
+
+
+def called_at(measure: str, threshold: float) -> str:
+    """Names a measure, with the threshold that it is of where that is not one half."""
+    return measure if is_half(threshold) else f"{measure} at {threshold:g}"
+
+
+def is_half(threshold: float) -> bool:
+    """Says whether a threshold is one half, up to the rounding of an edge of equal bins."""
+    return abs(threshold - HALF) < 1e-9
+
+
+def balanced_accuracy(
+    sums: Floats, variance: float, called: Integers, *, level: float = 0.95
+) -> Interval | None:
+    """Returns the mean of the recalls of all classes; None where noise hides one of them.
+
+    Guarantee:
+        Recalls are of different units with noise of their own, so that they are independent: of K classes,
+        each of level ``root_level(level, K)``, all hold at once with ``level``, and then so does their mean.
+
+    Args:
+        sums: noisy counts, ``bins * classes``: bin of the score, then the true class.
+        variance: of the noise of each, as it is for intervals of ``root_level(level, classes)``.
+        called: the class that units of each bin are called.
+        level: of the interval.
+    """
+    counts = np.asarray(sums, dtype=np.float64).reshape(len(called), -1)
+    classes = counts.shape[1]
+    share = Shares(counts, variance, normal_quantile(root_level(level, classes))).of
+    recalls = []
+    for place in range(classes):
+        own = np.zeros_like(counts, dtype=np.bool_)
+        own[:, place] = True
+        recalls.append(share(own & (called == place)[:, None], own))
+    known = [one for one in recalls if one is not None]
+    if len(known) < classes:
+        return None
+    return Interval(*(sum(ends) / classes for ends in zip(*known, strict=True)))
+
+
+def root_level(level: float, independent: int) -> float:
+    """Returns the level at which so many independent intervals all hold at once with ``level``."""
+    return float(level ** (1.0 / independent))
 
 
 def from_edge(edges: Sequence[float], threshold: float) -> Booleans:

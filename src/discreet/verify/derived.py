@@ -13,9 +13,10 @@ from discreet.privacy.ledger import Completed, Resumed
 from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
 from discreet.report.answers_csv import answers_csv
-from discreet.rounds.judging import Evaluated, evaluated_from, held_out, said_of_released
+from discreet.rounds import measurements
+from discreet.rounds.judging import Evaluated, evaluated_from, held_out, said_of_released, summary_of_rounds
 from discreet.statistics import Row
-from discreet.verify.evidence import Evidence, require_keys, require_same
+from discreet.verify.evidence import Evidence, read_stated, require_keys, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 from discreet.verify.signature import read_signature
 from discreet.version import __version__
@@ -49,7 +50,13 @@ def check_metrics(evidence: Evidence) -> Finding:
             f"died before it wrote one and the ledger was then resumed; release {release} has none."
         )
     done = len(evidence.run.spending.completed) - len(completed)
+    if completed and not done:
+        return Finding(
+            "metrics.jsonl", Basis.NONE, "no line: by the ledger, a process died behind each release"
+        )
     releases = "1 release" if done == 1 else f"{done} releases"
+    if completed:
+        releases += f" of {done + len(completed)}"
     return Finding("metrics.jsonl", Basis.RECOMPUTED, f"{releases}: survivors, ε spent; the rest as sealed")
 
 
@@ -68,40 +75,46 @@ def _evaluated(evidence: Evidence) -> dict[int, Evaluated]:
 
 
 def check_result(evidence: Evidence) -> Finding:
-    """Works the result out again: budget and guarantees from plan and ledger, the rest from other files."""
+    """Works the result out again: budget and guarantees from plan and ledger, the rest from other files.
+
+    Where a process died before it wrote the line of the released model, its measurements follow from no file:
+    the finding is then weaker, and says so.
+    """
     plan, spent, directory = evidence.run.plan, evidence.run.spending, evidence.run.directory
-    stated = _read(evidence, "result.json")
-    compared = directory.file("comparison.json")
+    stated = read_stated(evidence.run, "result.json")
+    compared, asked = directory.file("comparison.json"), tuple(_evaluated(evidence).values())
     found: dict[str, Any] = {
         "name": plan.name,
         "plan": plan.digest(),
         "randomness": "seeded" if evidence.run.seeded else "secure",
-        "rounds": {
-            "planned": plan.rounds,
-            "completed": len(spent.completed),
-            "lost": len(spent.lost),
-            "aborted": spent.aborted,
-        },
+        "rounds": summary_of_rounds(plan, spent, asked),
         "guarantees": to_json(guarantees_after(plan, spent)),
         "comparison": json.loads(compared.read_text(encoding="utf-8")) if compared.exists() else None,
     }
     if "composable" in stated:  # runs from before it was written have none
-        found["composable"] = composable_cost(plan, spent.charged)
+        found["composable"] = composable_cost(plan)
     lines = {line["release"]: line for line in directory.read_metrics()}
     if (line := lines.get(evidence.run.released_after)) is not None:
-        found["metrics"] = {name: line.get(name) for name in stated.get("metrics", {})}
+        found["metrics"] = measurements(line) if stated.get("metrics") else {}
     # Of the state, which the ledger names: lines of the metrics may be left out.
-    if (said := said_of_released(plan, tuple(_evaluated(evidence).values()))) is not None:
+    if (said := said_of_released(plan, asked)) is not None:
         found["held_out"] = said.to_json()
     require_keys(stated, {*found, "metrics", "finished", "files"}, "result.json")
     require_same({name: stated.get(name) for name in found}, found, "result.json")
-    measured = "" if plan.questions else ", measurements as in metrics.jsonl"
+    if line is None and stated.get("metrics"):
+        return Finding(
+            "result.json",
+            Basis.SEALED,
+            "rounds, guarantees follow; its metrics are not checked, for metrics.jsonl has no line of the "
+            "released model: by --records only",
+        )
+    measured = "" if plan.questions or line is None else ", measurements as in metrics.jsonl"
     return Finding("result.json", Basis.RECOMPUTED, f"rounds, guarantees{measured}")
 
 
 def check_report(evidence: Evidence) -> Finding:
     """Makes the report again and compares it with ``report.json`` and, byte for byte, ``report.html``."""
-    stated = _read(evidence, "report.json")
+    stated = read_stated(evidence.run, "report.json")
     versions = tuple((str(name), str(version)) for name, version in stated.get("versions", ()))
     if dict(versions).get("discreet") != __version__:
         return Finding("report", Basis.SEALED, f"written by another version than this, {__version__}")
@@ -139,10 +152,3 @@ def _check_answers(evidence: Evidence, stated: Any) -> None:
     rows = tuple((answer["title"], tuple(Row(*row) for row in answer["rows"])) for answer in answers)
     if listed.read_bytes() != answers_csv(rows).encode():
         raise VerificationFailure("answers.csv must hold what report.json says; it holds something else.")
-
-
-def _read(evidence: Evidence, name: str) -> Any:
-    try:
-        return json.loads(evidence.run.directory.file(name).read_text(encoding="utf-8"))
-    except ValueError:
-        raise VerificationFailure(f"{name} must be JSON; it cannot be read.") from None

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from discreet.documents import shown
 from discreet.errors import ConfigurationError, LedgerError
@@ -13,7 +14,7 @@ from discreet.plan import Plan
 from discreet.plan.follows import first_difference
 from discreet.privacy.ledger import Spending
 from discreet.privacy.wire import Json
-from discreet.rounds import RunRecord, read_record
+from discreet.rounds import RunRecord, measurements, read_record
 from discreet.verify.finding import VerificationFailure
 
 
@@ -66,6 +67,35 @@ def _require_terms(plan: Plan, spent: Spending) -> None:
                 f"release {release.release} must have at least {plan.thresholds.min_survivors} survivors, "
                 f"all of them silos that the plan asks; the ledger names {', '.join(release.survivors)}."
             )
+
+
+def stated_measurements(run: RunRecord) -> dict[str, dict[str, Any]]:
+    """Returns what is stated to have been measured of the released model, by file; without what says nothing.
+
+    Raises:
+        VerificationFailure: if the result is not JSON, or its metrics are no table.
+    """
+    lines = {line["release"]: line for line in run.directory.read_metrics()}
+    result = read_stated(run, "result.json").get("metrics") or {}
+    if not isinstance(result, dict):
+        raise VerificationFailure(f"result.json: metrics must be a table; got {shown(result)}.")
+    stated = {
+        "metrics.jsonl, last release": measurements(lines.get(run.released_after, {})),
+        "result.json, metrics": result,
+    }
+    return {where: found for where, found in stated.items() if found}
+
+
+def read_stated(run: RunRecord, name: str) -> Any:
+    """Returns what a file of a run states.
+
+    Raises:
+        VerificationFailure: if it is not JSON.
+    """
+    try:
+        return json.loads(run.directory.file(name).read_text(encoding="utf-8"))
+    except ValueError:
+        raise VerificationFailure(f"{name} must be JSON; it cannot be read.") from None
 
 
 def require_keys(stated: Mapping[str, Json], known: Collection[str], where: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load
 from torch import nn
@@ -31,9 +32,10 @@ from discreet.quality import quality_json
 from discreet.rounds import RunRecord, initial_state, parse_origin
 from discreet.rounds.engine import RoundOrder
 from discreet.rounds.judging import best, evaluated_from
+from discreet.rounds.memory import Arrays
 from discreet.rounds.preparing import PreparedBy, ToMeasure, announced_map, prepared_from, record_map
 from discreet.rounds.state import KEPT, released_from
-from discreet.verify.evidence import Evidence, require_same
+from discreet.verify.evidence import Evidence, require_same, stated_measurements
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 
 _NOT_BUILT = "the model is not bundled and was not built (--own-code imports it)"
@@ -61,6 +63,7 @@ def check_models(evidence: Evidence) -> Finding:
     """Checks that ledger, saved state and released model are about the same weights."""
     saved = saved_parameters(evidence.run)
     _require_counted(evidence.run)
+    _require_whole_state(evidence.run)
     _require_best(evidence.run)
     about = _checked_origin(evidence.run)
     if not _may_build(evidence):
@@ -159,6 +162,36 @@ def _require_counted(run: RunRecord) -> None:
     require_same(stated, expected, "state.safetensors, survivors")
 
 
+def _require_whole_state(run: RunRecord) -> None:
+    """Checks that a training goes on from the state: its arrays, and weights that the ledger names.
+
+    The intents behind the last completed release name them; so does that of an evaluation, which moves none.
+    """
+    completed = run.spending.completed
+    if not completed:
+        return
+    arrays, last, order = run.directory.load_state().arrays, completed[-1].release, run.plan.order
+    state = initial_state(run.plan, np.zeros(arrays["parameters"].size)).from_arrays(arrays)
+    if _written(state.to_arrays()) != _written(arrays):
+        raise VerificationFailure(
+            "state.safetensors must hold the arrays of its training, as they are written, and no others."
+        )
+    for entry in run.entries:
+        if not isinstance(entry, Intent) or entry.release < last + (not order.evaluates(last)):
+            continue
+        own = state.parameters if order.evaluates(entry.release) else state.announced()
+        again = RoundOrder(entry.release, 0, own, prepared=_announced(run)).context().hex()
+        if entry.started_from != again:
+            raise VerificationFailure(
+                f"state.safetensors must hold the weights that release {entry.release} started from, by the "
+                "ledger; it holds others."
+            )
+
+
+def _written(arrays: Arrays) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
+    return {name: (str(one.dtype), one.shape, one.tobytes()) for name, one in arrays.items()}
+
+
 def _require_best(run: RunRecord) -> None:
     """Checks that the weights that are kept are those that the best evaluation was about, by the ledger."""
     if not run.spending.completed:
@@ -218,8 +251,6 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
             f"{evidence.run.plan.model.name!r}. Leave --records out, or add --own-code if you trust "
             "it."
         )
-    lines = {line["release"]: line for line in evidence.run.directory.read_metrics()}
-    stated = lines.get(evidence.run.released_after, {})
     try:
         federation = federation_of(_data_in(folder, evidence), exchanged=_exchanged(evidence))
     except ConfigurationError as error:
@@ -227,18 +258,23 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
     federation = ToMeasure(evidence.run.plan, federation).after(_prepared(evidence.run))
     model, parameters = _model(evidence.run), _final_parameters(evidence)
     measured = measure(model, federation, parameters)
-    shared = {name: value for name, value in measured.items() if name in stated}
-    if not shared:
+    stated = stated_measurements(evidence.run)
+    if not stated:
         raise VerificationFailure("metrics.jsonl must hold measurements of the last release; it holds none. "
                                   "Leave --records out.")  # fmt: skip
-    require_same({name: stated[name] for name in shared}, dict(shared), "metrics.jsonl, last release")
-    found = f"{len(shared)} measurements of the released model"
-    if evidence.run.directory.evaluation.exists():
-        data = evidence.run.plan.data
-        quality = quality_of(model, federation, parameters, classes=data.classes, labels=data.labels)
-        again = None if quality is None else quality_json(quality)
-        require_same(read_json(evidence.run.directory.evaluation.read_bytes()), again, "evaluation.json")
+    for where, said in stated.items():
+        require_same(said, dict(measured), where)
+    found = f"{len(measured)} measurements of the released model"
+    data, file = evidence.run.plan.data, evidence.run.directory.evaluation
+    quality = quality_of(model, federation, parameters, classes=data.classes, labels=data.labels)
+    again = None if quality is None else quality_json(quality)
+    if file.exists():
+        require_same(read_json(file.read_bytes()), again, "evaluation.json")
         found += ", and all of evaluation.json"
+    elif again is not None:
+        raise VerificationFailure(
+            "evaluation.json must be there, for the released model was measured; it is missing."
+        )
     return Finding("held-out records", Basis.RECOMPUTED, found)
 
 

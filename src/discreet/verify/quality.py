@@ -11,7 +11,7 @@ from discreet.errors import DiscreetError
 from discreet.quality import NumberQuality, Quality, quality_from_json
 from discreet.quality.intervals import Interval, proportion, wilson
 from discreet.quality.levels import assess_levels
-from discreet.verify.evidence import Evidence
+from discreet.verify.evidence import Evidence, stated_measurements
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 
 
@@ -35,10 +35,10 @@ def check_quality(evidence: Evidence) -> Finding:
     )
 
 
-def _last_measured(evidence: Evidence, name: str) -> object:
-    """Returns what the metrics say of the released model, or None."""
-    lines = {line["release"]: line for line in evidence.run.directory.read_metrics()}
-    return lines.get(evidence.run.released_after, {}).get(name)
+def _measured(evidence: Evidence, name: str) -> dict[str, object]:
+    """Returns what files say of the released model under ``name``, by where they say it."""
+    stated = stated_measurements(evidence.run)
+    return {f"{name} in {where}": found[name] for where, found in stated.items() if name in found}
 
 
 def _wrong_errors(evidence: Evidence, quality: NumberQuality) -> str | None:
@@ -46,13 +46,12 @@ def _wrong_errors(evidence: Evidence, quality: NumberQuality) -> str | None:
     explained = None
     if quality.constant_rmse > 0.0:
         explained = 1.0 - (quality.rmse.value / quality.constant_rmse) ** 2
-    said = {
+    said: dict[str, tuple[object, object]] = {
         "r2": (explained, None if quality.r2 is None else quality.r2.value),
         "gain": (quality.constant_mae - quality.mae.value, quality.gain.value),
     }
     for name, value in (("mae", quality.mae.value), ("constant_mae", quality.constant_mae)):
-        if (measured := _last_measured(evidence, name)) is not None:
-            said[f"{name} in metrics.jsonl"] = (float(str(measured)), value)
+        said |= {where: (found, value) for where, found in _measured(evidence, name).items()}
     return next((name for name, (again, stated) in said.items() if not _alike(again, stated)), None)
 
 
@@ -74,12 +73,9 @@ def _wrong_shares(evidence: Evidence, quality: Quality) -> str | None:
         found = assess_levels(named, labels)
         again["levels"] = (found.error.value, found.constant_error, found.kappa)
         said["levels"] = (quality.levels.error.value, quality.levels.constant_error, quality.levels.kappa)
-    measured = _last_measured(evidence, "accuracy")
-    if measured is not None:
-        again["accuracy in metrics.jsonl"], said["accuracy in metrics.jsonl"] = (
-            measured,
-            quality.accuracy.value,
-        )
+    measured = _measured(evidence, "accuracy")
+    again |= measured
+    said |= dict.fromkeys(measured, quality.accuracy.value)
     if quality.persons is not None:
         # How records of one person go together is not in the counts.
         again, said = _values(again), _values(said)

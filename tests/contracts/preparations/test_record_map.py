@@ -10,6 +10,7 @@ import pytest
 
 from discreet.config import Config, parse_config
 from discreet.data.norm import scaled_with_constant
+from discreet.data.projection import Projection
 from discreet.data.record_map import RecordMap
 from discreet.errors import PrivacyViolation
 from discreet.plan import FederationFacts, Plan
@@ -141,6 +142,26 @@ def test_a_silo_refuses_what_no_release_leads_to(plan: Plan, kind: Preparation, 
         told_in(plan, 2, values.tobytes())
     with pytest.raises(PrivacyViolation, match="bytes"):
         told_in(plan, 2, values[:-1].tobytes())
+
+
+def test_a_silo_refuses_a_centre_that_is_no_number(kind: Preparation) -> None:
+    """Behind directions that are: with them, it is the last column."""
+    values = honest(kind)
+    values[0, -1] = np.nan
+    with pytest.raises(PrivacyViolation):
+        kind.require(values)
+
+
+@pytest.mark.parametrize("project", [True, False], ids=["project", "centre"])
+def test_a_record_on_the_centre_whose_constant_float32_lost_is_no_zero(project: bool) -> None:
+    """Else it could not be scaled, and would decide by itself whether its silo trains."""
+    record = scaled_with_constant(np.array([[1e60, 0.0]]), BOUND)
+    assert record[0, -1] == 0.0
+    along = float(record[0, 0])
+    told = np.array([[1.0, 0.0, along]] if project else [[along, 0.0]])
+    found = Projection.announced(told, BOUND, shape=told.shape, project=project).features(record)
+    assert np.isfinite(found).all()
+    assert found[0, -1] > 0.0
 
 
 def test_a_training_without_one_has_none(plan: Plan) -> None:

@@ -20,11 +20,11 @@ from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
 from discreet.engines.flower.wire import NodeId
 from discreet.kinds import BufferedConfig
 from discreet.plan import Plan, parse_plan
-from discreet.plan.counted import contributions_of
+from discreet.plan import plan as planned
 from discreet.plan.public_model import public_model
 from discreet.randomness import SeededRandom
 from discreet.silo import silo as silos
-from discreet.silo.policy import Charge, Policy
+from discreet.silo.policy import Charge, budget
 from discreet.silo.policy.review import Approval
 from discreet.silo.records import nothing
 from discreet.silo.silo import open_silo
@@ -84,11 +84,8 @@ def stubbed() -> Iterator[None]:
     read = cache(parse_plan)
     model = cache(lambda plan: public_model(parse_plan(plan)))
 
-    def approve(plan: Plan, policy: Policy, *_: object, **__: object) -> Approval:
-        charge = Charge.under(plan, policy)
-        return Approval(
-            plan, model(documents[plan.digest()]), charge, charge.cost(contributions_of(plan, policy.silo))
-        )
+    def approve(charge: Charge, *_: object) -> Approval:
+        return Approval(charge, model(documents[charge.plan.digest()]))
 
     documents: dict[str, bytes] = {}
     digests: dict[int, tuple[Plan, str]] = {}
@@ -115,9 +112,11 @@ def stubbed() -> Iterator[None]:
         patch.setattr(Plan, "digest", digest)
         patch.setattr(Plan, "document", written)
         patch.setattr(Plan, "file", written)
-        patch.setattr(Plan, "against", lambda plan, *_, **__: plan.guarantees[0])
+        for module in (budget, planned):
+            patch.setattr(module, "against", lambda plan, *_, **__: plan.guarantees[0])
         patch.setattr(silos, "read_plan", reading)
-        patch.setattr(silos, "review", approve)
+        patch.setattr(silos, "priced", lambda plan, policy, _: Charge.under(plan, policy))
+        patch.setattr(silos, "afforded", approve)
         patch.setattr(service, "public_model", lambda plan: model(written(plan)))
         patch.setattr(silos, "load_records", lambda _, plan, *__, **___: nothing(plan))
         patch.setattr(silos, "require_rows_alike_for", lambda *_: None)

@@ -17,7 +17,7 @@ from discreet.errors import NotEnoughSurvivors
 from discreet.models import build_model, flatten
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
-from discreet.silo.requests import Deliver, Hello, Joined, Present, Propose, Refused, Reply, Request
+from discreet.silo.requests import Deliver, Hello, Joined, Present, Propose, Refused, Replied, Reply, Request
 from tests.engines.conftest import DirectWire, SmallConsortium
 
 STRANGER = 999
@@ -69,6 +69,19 @@ def order(consortium: SmallConsortium, release: int) -> RoundOrder:
 
 def proposals(wire: DirectWire) -> Counter[int]:
     return Counter(node for node, request in wire.seen if isinstance(request, Propose))
+
+
+def test_a_reply_that_is_longer_than_any_of_a_silo_is_not_read(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
+    stranger: Any = Stranger(lambda _: Replied(bytes((1 << 26) + (1 << 16))))
+    nodes = {**consortium.silos, STRANGER: stranger}
+    said: list[str] = []
+    engine(consortium, direct_wire(nodes), said.append)
+    assert [line for line in said if "joined" not in line] == [
+        line for line in said if line.startswith(f"node {STRANGER}: a reply must have at most ")
+    ]
+    assert len(said) == len(nodes)
 
 
 @pytest.mark.parametrize("answer", [refuse_for, back_as])

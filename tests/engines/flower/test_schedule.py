@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from discreet.config import Config
-from discreet.config.sections import Dropout
+from discreet.config.run import Dropout
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.service import serve_training
 from discreet.engines.local import run
@@ -110,8 +110,10 @@ def test_each_silo_is_charged_for_the_sums_that_it_is_in(slow: SmallConsortium) 
         charge = Charge.under(slow.plan, load_policy(slow.folder.policy(name)))
         plain = by_contribution(slow.plan)
         assert plain.timetable is None
-        assert charge.cost(2) == against(plain, charge.adversary, charge.honest_silos, rounds=2)
-        assert charge.cost(2).epsilon < charge.cost(4).epsilon
+        planned_here = planned.contributions_of(name)
+        whole = against(plain, charge.adversary, charge.honest_silos, rounds=planned_here)
+        assert charge.cost(1) == charge.cost(planned_here) == whole
+        assert charge.cost(planned_here + 1).epsilon > whole.epsilon
 
 
 def test_a_slow_silo_holds_up_no_sum_that_it_is_not_in(

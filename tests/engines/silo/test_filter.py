@@ -122,7 +122,14 @@ def test_a_sampled_history_under_a_new_gaussian_filter_is_told_and_still_shown(
     assert "refused: a budget that composes by a filter" in " ".join(words.split())
 
 
-@pytest.mark.parametrize("verb", ["budget", "status", "page", "anchor"])
+def test_the_status_is_that_of_the_policy_in_a_folder(filtered: SmallConsortium) -> None:
+    path = filtered.folder.policy(NAME)
+    one, two = (CliRunner().invoke(app, ["silo", "status", str(named)]) for named in (path, path.parent))
+    assert one.exit_code == two.exit_code == 0
+    assert one.output == two.output
+
+
+@pytest.mark.parametrize("verb", ["budget", "page", "anchor"])
 def test_a_folder_is_no_policy_and_the_one_in_it_is_named(filtered: SmallConsortium, verb: str) -> None:
     path = filtered.folder.policy(NAME)
     found = CliRunner().invoke(app, ["silo", verb, str(path.parent)])

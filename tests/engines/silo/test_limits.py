@@ -19,6 +19,7 @@ from discreet.privacy.ledger import Opened, Resumed, read_ledger, spending
 from discreet.privacy.wire import digest
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
+from discreet.secagg import RoundTerms
 from discreet.secagg.codec import decode, encode
 from discreet.secagg.messages import ConfirmSet, RoundStart
 from discreet.silo.requests import Deliver, Propose, Refused, Request
@@ -204,6 +205,26 @@ def test_an_invitation_that_is_refused_leaves_the_round_before_as_it_was(
     assert [reply.code for reply in replies] == ["budget"]
     entries = [line.entry for line in read_ledger(consortium.folder.silo(NAME) / "state" / "ledger.jsonl")]
     assert spending(entries).charged == len(spending(entries).completed) == plan.rounds
+
+
+def test_an_invitation_before_its_turn_is_not_read(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
+    """It may hold 64 MiB; what no state waits for costs a silo its header."""
+    joined: list[Any] = []
+
+    def keep(node: int, request: Request) -> Request | None:
+        if node != consortium.node(NAME) or not isinstance(request, Propose):
+            return request
+        joined.append(consortium.silos[node].handle(request))
+        return None
+
+    engine(consortium, direct_wire(consortium.silos, keep))
+    agreed, epoch = joined[0].advertisement[5:37], int.from_bytes(joined[0].advertisement[37:41], "little")
+    cut = encode(RoundStart(RoundTerms(1, 1, bytes(32)), 0, (0, 1, 2)), agreed, epoch)[:-1]
+    reply = consortium.silos[consortium.node(NAME)].handle(Deliver((cut,)))
+    assert isinstance(reply, Refused)
+    assert reply.reason.startswith("out-of-order: ")
 
 
 @pytest.mark.parametrize("change", [lambda weights: weights[:-1], lambda weights: np.append(weights, 0.0)])

@@ -153,7 +153,9 @@ def test_where_costs_are_added_the_page_has_epsilon_day_by_day(
 ) -> None:
     run_rounds(consortium, 1)
     assert "ε by then" in words(page_of(consortium))
-    assert not any("filter" in line for line in read_silo_status(consortium.folder.policy(NAME)).lines())
+    policy = consortium.folder.policy(NAME)
+    assert not any("filter" in line for line in read_silo_status(policy).lines())
+    assert read_silo_status(policy.parent) == read_silo_status(policy)
 
 
 def test_an_adversary_stands_once_with_the_weaker_promise(consortium: SmallConsortium) -> None:

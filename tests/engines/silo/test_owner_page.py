@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
-from discreet.config.sections import AboutConfig
+from discreet.config.about import AboutConfig
 from discreet.plan import Plan
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.notation import delta_text, epsilon_text

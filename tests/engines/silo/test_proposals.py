@@ -247,7 +247,7 @@ def test_a_silo_that_breaks_down_has_still_written_the_proposal_down(
     def broken(*_: bytes | Account | Policy, **__: Any) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr(silo, "review", broken)
+    monkeypatch.setattr(silo, "priced", broken)
     with pytest.raises(RuntimeError):
         asked.propose()
     assert [proposal.verdict for proposal in asked.log()] == ["internal"]

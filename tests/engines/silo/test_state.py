@@ -10,7 +10,14 @@ import pytest
 
 from discreet.errors import LedgerError
 from discreet.secagg.keyfile import load_key
-from discreet.silo.policy import Charge, Consortium, PolicyRefusal, RefusalCode, load_policy
+from discreet.silo.policy import (
+    Charge,
+    Consortium,
+    PolicyRefusal,
+    RefusalCode,
+    SignedAllowList,
+    load_policy,
+)
 from discreet.silo.state import SiloState
 from tests.engines.conftest import SmallConsortium
 
@@ -31,9 +38,9 @@ def signed(consortium: SmallConsortium) -> Callable[..., Any]:
         for name in consortium.plan.facts.silos
     }
 
-    def sign(serial: int, *without: str) -> bytes:
+    def sign(serial: int, *without: str) -> SignedAllowList:
         own = {name: key for name, key in keys.items() if name not in without}
-        return signer.sign(own, serial).serialise()
+        return signer.sign(own, serial)
 
     return sign
 

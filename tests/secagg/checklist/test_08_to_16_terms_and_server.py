@@ -72,7 +72,7 @@ def redrawn(told: Choices, drawer: int, drawn: tuple[int, ...]) -> Choices:
         (lambda told: redrawn(told, 1, dict(told.draws)[1][1:]), "bad-graph"),
         (lambda told: redrawn(told, 1, (1, *dict(told.draws)[1][1:])), "bad-graph"),
         (lambda told: redrawn(told, 1, (*dict(told.draws)[1][:-1], 777)), "bad-graph"),
-        (lambda told: redrawn(told, 777, dict(told.draws)[1]), "bad-graph"),
+        (lambda told: redrawn(Choices(told.draws[:-1]), 777, dict(told.draws)[1]), "bad-graph"),
         (lambda told: Choices(told.draws[:49]), "too-few"),
     ],
 )

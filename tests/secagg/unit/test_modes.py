@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from discreet.errors import LocalProtocolError, NotEnoughSurvivors
+from discreet.errors import ConfigurationError, LocalProtocolError, NotEnoughSurvivors
 from discreet.secagg import Bell, Bonawitz, Ideal, Malicious, SemiHonest, SemiMalicious
 from discreet.secagg.messages import ConfirmSet, RoundStart, SurvivorSet
 from discreet.secagg.modes import confirm_quorum
@@ -30,6 +30,11 @@ def test_protocols_say_whom_they_trust() -> None:
     one_phase = Bonawitz(SemiHonest(one_phase=True)).trust_model
     assert any("discards unread" in assumption for assumption in one_phase.assumptions)
     assert not any("discards" in assumption for assumption in Bonawitz(SemiHonest()).trust_model.assumptions)
+
+
+def test_a_sparse_graph_withstands_no_server_that_may_do_anything() -> None:
+    with pytest.raises(ConfigurationError, match="got malicious"):
+        Bell(mode=Malicious())  # type: ignore[arg-type]  # what a caller without types may pass
 
 
 @pytest.mark.parametrize("mode", MODES, ids=repr)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import LocalProtocolError, PeerProtocolError
-from discreet.secagg import codec, messages
+from discreet.secagg import codec, messages, wire
 from discreet.secagg.terms import RoundTerms
 from discreet.secagg.wire import Reader
 
@@ -62,6 +62,35 @@ def test_records_inside_records() -> None:
     start = messages.RoundStart(RoundTerms(1, 2, b"m" * 32), 3, (4, 5))
     assert start.body().startswith(start.terms.body())
     assert messages.RoundStart.read(Reader(start.body())) == start
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        messages.SurvivorSet(bytes(32), (0, 1, 2, 3)),
+        messages.Choices(((0, (1, 2, 3, 4)),)),
+        messages.KeyList(tuple(replace(OFFER, sender=sender) for sender in range(4))),
+        messages.UnmaskShares(bytes(32), tuple((owner, b"") for owner in range(4))),
+    ],
+    ids=lambda items: type(items).__name__,
+)
+def test_no_list_has_more_entries_than_there_are_clients(items: messages.Message) -> None:
+    data = codec.encode(items, bytes(32), 1)
+    assert codec.decode(data, bytes(32), 1, clients=4) == items
+    with pytest.raises(PeerProtocolError, match="at most 3 entries; got 4") as caught:
+        codec.decode(data, bytes(32), 1, clients=3)
+    assert caught.value.code == "malformed"
+
+
+def test_where_the_clients_are_not_known_there_are_2_to_the_20() -> None:
+    with pytest.raises(PeerProtocolError, match="at most 1048576 entries"):
+        wire.INDEX_SET.read(Reader(((1 << 20) + 1).to_bytes(4, "little")))
+
+
+def test_few_sets_stay_in_memory() -> None:
+    for first in range(9):
+        wire.INDEX_SET.read(Reader(wire.index_set((first, 10))))
+    assert wire._indices.cache_info().currsize <= 2
 
 
 def test_no_byte_stands_behind_the_last_field() -> None:

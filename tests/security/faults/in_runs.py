@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from tests.security.faults.mutant import OWN_FILES, VERIFY, Mutant, attack
 
+FORGED = "tests/unit/verify/test_forged_measurements.py"
+KEPT = "tests/unit/session/test_kept_model.py::test_another_model_is_not_passed_off_as_the_best"
+
 IN_RUNS = (
     # --- verification
     Mutant(
@@ -40,6 +43,62 @@ IN_RUNS = (
         "for release in completed.keys() - _cut_short(evidence):",
         "for release in ():",
         ("tests/unit/verify/test_verify.py",),
+    ),
+    Mutant(
+        "metrics that no line has pass as recomputed",
+        VERIFY + "derived.py",
+        'if line is None and stated.get("metrics"):',
+        "if False:",
+        (FORGED,),
+    ),
+    Mutant(
+        "a metrics.jsonl without lines passes as recomputed",
+        VERIFY + "derived.py",
+        "if completed and not done:",
+        "if False:",
+        (FORGED,),
+    ),
+    Mutant(
+        "a result has measurements that its line has not",
+        VERIFY + "derived.py",
+        'found["metrics"] = measurements(line) if stated.get("metrics") else {}',
+        'found["metrics"] = {name: line.get(name) for name in stated["metrics"]}',
+        (FORGED,),
+    ),
+    Mutant(
+        "records are compared by the names that both have",
+        VERIFY + "models.py",
+        "require_same(said, dict(measured), where)",
+        "require_same(said, {name: measured.get(name, said[name]) for name in said}, where)",
+        (FORGED,),
+    ),
+    Mutant(
+        "a result is not measured again",
+        VERIFY + "models.py",
+        "for where, said in stated.items():",
+        "for where, said in [*stated.items()][:-1]:",
+        (FORGED,),
+    ),
+    Mutant(
+        "an evaluation.json may be left out",
+        VERIFY + "models.py",
+        "elif again is not None:",
+        "elif False:",
+        (FORGED,),
+    ),
+    Mutant(
+        "a training goes on from weights that the ledger does not name",
+        VERIFY + "models.py",
+        "if entry.started_from != again:",
+        "if False:",
+        (KEPT,),
+    ),
+    Mutant(
+        "a state holds further arrays",
+        VERIFY + "models.py",
+        "if _written(state.to_arrays()) != _written(arrays):",
+        "if False:",
+        (KEPT,),
     ),
     # --- documents
     Mutant(

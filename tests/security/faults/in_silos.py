@@ -50,12 +50,8 @@ IN_SILOS = (
     Mutant(
         "a proposal that nobody let in is written down",
         SILO + "silo.py",
-        """        self._admit(plan.digest())
-        self._admitted = plan, SignedAllowList.parse(proposal.allow_list).serial
-""",
-        """        self._admitted = plan, SignedAllowList.parse(proposal.allow_list).serial
-        self._admit(plan.digest())
-""",
+        "        self._admit(admitted.plan)\n        self._admitted = admitted\n",
+        "        self._admitted = admitted\n        self._admit(admitted.plan)\n",
         ("tests/engines/silo/test_proposals.py",),
     ),
     Mutant(
@@ -190,8 +186,8 @@ IN_SILOS = (
     Mutant(
         "a refused proposal ends the training",
         SILO + "silo.py",
-        "        approval = self._review(plan)\n",
-        "        self._end_training()\n        approval = self._review(plan)\n",
+        "        approval = self._review(plan, admitted)\n",
+        "        self._end_training()\n        approval = self._review(plan, admitted)\n",
         (attack("proposal_that_ends_a_training"),),
     ),
     Mutant(

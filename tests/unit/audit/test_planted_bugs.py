@@ -102,10 +102,10 @@ def test_a_server_that_divides_by_a_private_count_is_found(
         opened.append(self)
 
     def records_of(_: Plan, survivors: tuple[str, ...]) -> float:
-        return float(sum(len(opened[-1]._records.as_asked()[name]) for name in survivors))
+        return float(sum(len(opened[-1]._records.under(None)[name]) for name in survivors))
 
     monkeypatch.setattr(LocalEngine, "__init__", remember)
-    monkeypatch.setattr(Plan, "normaliser", records_of)
+    monkeypatch.setattr("discreet.plan.counted.normaliser", records_of)
     assert post_processing_finding(digits, SeededRandom(1)).exceeded
 
 

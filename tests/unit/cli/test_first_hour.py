@@ -16,7 +16,7 @@ from discreet.cli import doctor as doctor_module
 from discreet.cli.app import app, main
 from discreet.cli.doctor import Observation
 from discreet.config import load_config
-from discreet.config.sections import AboutConfig
+from discreet.config.about import AboutConfig
 from discreet.engines.local import prepare
 from discreet.errors import EXIT_BAD_REQUEST
 

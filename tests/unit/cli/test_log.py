@@ -55,5 +55,6 @@ def test_verbose_runs_log_each_round_and_no_measurement(tmp_path: Path) -> None:
     assert [line for line in lines if json.loads(line)["event"] == "plan"]
     assert [line for line in lines if json.loads(line)["event"] == "done" and '"manifest":' in line]
     assert rounds
-    assert all("against the server" in line and "PROVEN" in line for line in rounds)
+    assert all("against the server" in line and "CONDITIONAL" in line for line in rounds[:-1])
+    assert "PROVEN" in rounds[-1]
     assert not any("accuracy" in line or "loss" in line for line in lines)

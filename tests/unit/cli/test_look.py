@@ -44,6 +44,7 @@ def test_a_draft_names_how_the_files_are_written_and_marks_all_that_records_say(
         write(tmp_path / f"{name}.csv", 100)
     data = look(tmp_path / "north.csv", tmp_path / "south.csv", "--label", "krank")
     assert data["source"] == {name: f"csv:{tmp_path}/{name}.csv" for name in ("north", "south")}
+    assert look(tmp_path, "--label", "krank") == data
     assert (data["separator"], data["encoding"], data["decimal"]) == (
         ";", "draft: cp1252; replace by public knowledge", "draft: ,; replace by public knowledge",
     )  # fmt: skip
@@ -90,7 +91,7 @@ def test_a_plain_table_needs_no_dialect_and_its_label_is_guessed(tmp_path: Path)
     ("arguments", "message"),
     [
         (["absent.csv"], r"the tables must be files that are there; there is no absent\.csv\."),
-        (["sub"], r"the tables must be files; sub is a folder\. Name the files in it"),
+        (["empty"], r"the folder empty must hold tables .*; it holds none"),
         (["one.csv", "--label", "zzz"], "there is no column 'zzz'"),
         (["one.csv", "sub/one.csv"], "must be a silo of its own name"),
         (["wide.csv"], "it is UTF-16"),
@@ -101,6 +102,7 @@ def test_what_cannot_be_drafted_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("sub").mkdir()
+    Path("empty").mkdir()
     write(Path("one.csv"), 9)
     write(Path("sub/one.csv"), 9)
     Path("wide.csv").write_bytes("a,b\n1,2\n".encode("utf-16"))

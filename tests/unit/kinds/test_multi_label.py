@@ -178,9 +178,9 @@ def test_a_record_that_lacks_one_label_is_left_out_and_told_of(tmp_path: Any) ->
                 },
                 "privacy": {"clip_norm": 1.0},
             },
-            "'training.local.kind' must be another",
+            "'training.local.kind' must not be tangent-steps",
         ),
-        ({"evaluate": {"every": 5, "epsilon": 1.0}}, "'evaluate' must be another"),
+        ({"evaluate": {"every": 5, "epsilon": 1.0}}, "'evaluate' must not be given"),
     ],
 )  # fmt: skip
 def test_what_is_not_proven_is_refused(changes: dict[str, Any], message: str) -> None:

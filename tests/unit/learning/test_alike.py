@@ -26,7 +26,7 @@ from discreet.kinds import (
 )
 from discreet.kinds.float_error import ROWS_ALIKE
 from discreet.learning.alike import require_rows_alike
-from discreet.models import LinearHead, build_model, flatten
+from discreet.models import JointLabels, LinearHead, build_model, flatten
 
 SINGLE = SingleStep(1.0, expected=ExpectedBatch(60.0))
 TANGENT = TangentSteps(Softmax(3), 1.0, 0.01, steps=1, record_capacity=60)
@@ -79,13 +79,24 @@ def test_bundled_networks_pass() -> None:
         require_rows_alike([SINGLE, TANGENT], build_model(name, shape, 3, seed=0), shape)
 
 
+def test_groups_of_channels_pass() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 9, (2, 3), groups=3), nn.ReLU(), nn.Flatten(), nn.Linear(162, 3))
+    require_rows_alike([SINGLE, TANGENT], model, (3, 7, 5))
+
+
 @pytest.mark.parametrize(
     "layer", [UnlikeInPlaces(), UnlikeInCompany()], ids=lambda layer: type(layer).__name__
 )
 @pytest.mark.parametrize("kind", [SINGLE, NOISY, TANGENT], ids=lambda kind: type(kind).__name__)
 def test_rows_that_are_not_alike_are_refused(kind: Any, layer: nn.Module) -> None:
-    with pytest.raises(PrivacyRefusal, match="must not depend on its place"):
+    with pytest.raises(PrivacyRefusal, match=r"must not depend on its place.* do\. Unset"):
         require_rows_alike([kind], nn.Sequential(layer, *network()), (13,))
+
+
+@pytest.mark.parametrize("labels", range(2, 9))
+def test_a_network_of_several_labels_passes(labels: int) -> None:
+    model = nn.Sequential(nn.Linear(13, 9), nn.Tanh(), nn.Linear(9, labels))
+    require_rows_alike([SINGLE], JointLabels(model, labels), (13,))
 
 
 def test_a_linear_head_whose_rows_are_not_alike_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ FACTS = FederationFacts(("a", "b", "c"), (6,), 2, 1.0, 6, "0" * 64, 1, linear=Tr
         ("silos", ("a", "")),
         ("silos", ("a", "two\nlines")),
         ("silos", ("a", "b" * 201)),
-        ("silos", tuple(map(str, range(65_536)))),
+        ("silos", tuple(map(str, range((1 << 20) + 1)))),
         ("feature_shape", ()),
         ("feature_shape", (3, 0)),
         ("feature_shape", (-1, -1)),

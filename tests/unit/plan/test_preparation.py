@@ -14,7 +14,7 @@ from discreet.config.evaluated import evaluation
 from discreet.data.standard import Place
 from discreet.errors import ConfigurationError
 from discreet.kinds import Asked, StableStepsConfig
-from discreet.plan import Plan, composable_cost, parse_plan, seen
+from discreet.plan import Plan, parse_plan, seen
 from discreet.plan.centring import Centring
 from discreet.plan.counted import one_after_the_other, parts
 from discreet.plan.follows import unlike_its_config
@@ -82,7 +82,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "training__segments": [{"rounds": 2, "noise_scale": 2.0}, {"rounds": 3, "clip_norm": 0.5}],
         "training__rounds": None,
     },
-    "most of it": {"data__standardise": {"kind": "private", "share": 0.95}},
+    "most of it": {"data__standardise": {"kind": "private", "share": 0.9}},
     "centred": {"data__standardise": None, "data__centre": {"kind": "private", "share": 0.05}},
     "projected persons": PERSONS | {"data__standardise": None, "data__project": PROJECT},
 }
@@ -159,7 +159,15 @@ def test_a_plan_is_read_back_and_follows_from_its_config(plan: Plan) -> None:
     read = parse_plan(plan.document())
     assert read.digest() == plan.digest()
     assert unlike_its_config(read) is None
-    assert composable_cost(read, 1) != composable_cost(read, plan.releases)
+
+
+def test_a_plan_whose_columns_cannot_be_read_is_none() -> None:
+    document = json.loads(planned().document())
+    document["plan"]["config"]["data"]["ranges"]["age"] = [0, 0]
+    document["digest"] = digest(document["plan"])
+    with pytest.raises(ConfigurationError, match="the plan must be a plan; a field of it is not") as refused:
+        parse_plan(json.dumps(document).encode())
+    assert type(refused.value) is ConfigurationError
 
 
 @pytest.mark.parametrize("key", ["release", "grid", "capacities", "guarantees"])
@@ -223,8 +231,8 @@ def test_several_records_of_one_person_count_in_both(plan: Plan) -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "a share of nothing": ({"data__standardise": {"kind": "private", "share": 0.0}}, "greater than 0"),
-    "all of it": ({"data__standardise": {"kind": "private", "share": 1.0}}, "less than 1"),
+    "a share of nothing": ({"data__standardise": {"kind": "private", "share": 0.0}}, "from 0.001 to 0.9"),
+    "all of it": ({"data__standardise": {"kind": "private", "share": 1.0}}, "from 0.001 to 0.9"),
     "no floor": ({"data__standardise": {"kind": "private", "floor": 0.0}}, "greater than 0"),
     "another kind": ({"data__standardise": {"kind": "public"}}, "'private'"),
     "no ranges": ({"data__ranges": None, "data__missing": None}, "columns of 'ranges' or 'dates'"),

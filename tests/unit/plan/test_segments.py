@@ -12,7 +12,6 @@ import torch
 from torch import nn
 
 from discreet.accounting.gdp import gaussian_epsilon
-from discreet.audit import AuditSettings, audit
 from discreet.config import load_config, parse_config
 from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError, PrivacyRefusal
@@ -234,9 +233,7 @@ def test_what_is_not_proven_is_refused_in_one_line(changes: dict[str, Any], mess
     assert "\n" not in str(refusal.value)
 
 
-def test_an_audit_says_that_it_attacks_no_segments() -> None:
+def test_segments_together_meet_the_target() -> None:
     made = prepare(load_config(EXAMPLE))
-    with pytest.raises(ConfigurationError, match=r"'training.segments' must be left out for an audit"):
-        audit(made, AuditSettings(canaries=16, trials=2, confidence=0.9, seed=0))
     assert isinstance(made.plan.budget_adversary()[0], ServerWithColluders)
     assert made.plan.spent(18).epsilon == pytest.approx(1.0, rel=1e-3)

@@ -182,7 +182,7 @@ def test_several_records_and_curves_are_those_of_the_worst_silo(three_sorts: Pla
     alike = plan(STEPS, rounds=5, epsilon=1.0)
     for (_, own), (_, common) in zip(for_persons(three_sorts), for_persons(alike), strict=True):
         assert own.epsilon == pytest.approx(common.epsilon, rel=1e-3)
-    mixed, plain = composable_cost(three_sorts, 5), composable_cost(alike, 5)
+    mixed, plain = composable_cost(three_sorts), composable_cost(alike)
     assert mixed["renyi"] == pytest.approx(plain["renyi"], rel=1e-3)
 
 

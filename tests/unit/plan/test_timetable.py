@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from discreet import Frames, Target, plan_training, train
-from discreet.audit import AuditSettings, audit
 from discreet.config import load_config
 from discreet.config.sections import AggregationConfig
 from discreet.engines.local import prepare
@@ -54,12 +53,6 @@ def test_a_sum_moves_the_model_by_its_part_of_the_federation() -> None:
     assert divisor(made, 1, two) == pytest.approx(
         whole * normaliser(made, two) / normaliser(made, made.asked(1))
     )
-
-
-def test_an_audit_keeps_to_no_timetable_and_says_so() -> None:
-    config = load_config(PATH)
-    with pytest.raises(ConfigurationError, match=r"'training.schedule' must be left out for an audit"):
-        audit(prepare(config), AuditSettings(canaries=16, trials=2, confidence=0.9, seed=0))
 
 
 def test_a_buffer_below_the_floor_is_refused() -> None:

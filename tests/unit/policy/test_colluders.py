@@ -14,7 +14,7 @@ from discreet.errors import ConfigurationError
 from discreet.plan import Plan
 from discreet.secagg import Bell, Bonawitz, Malicious, SemiHonest, SemiMalicious, SumTerms, default_threshold
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal, RefusalCode, read_plan, review
-from discreet.silo.policy.review import Approval, _check_colluders
+from discreet.silo.policy.review import Approval, _of_colluders
 
 TODAY = date(2026, 1, 1)
 
@@ -131,4 +131,4 @@ def test_the_oracle_has_no_shares_to_check(document: bytes) -> None:
     ideal = plan.config.model_copy(
         update={"aggregation": plan.config.aggregation.model_copy(update={"protocol": "ideal"})}
     )
-    _check_colluders(Charge(replace(plan, config=ideal), 3))
+    assert not list(_of_colluders(Charge(replace(plan, config=ideal), 3)))

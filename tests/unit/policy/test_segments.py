@@ -40,7 +40,12 @@ def test_whoever_was_in_a_round_is_charged_for_its_segment(made: Plan) -> None:
     assert made.order.covering({first: 1, second: 3}) == 11
     assert composition(made, 11) == ((made.stages[0].release, 9), (made.stages[1].release, 3))
     charge = Charge(made, 1)
-    assert charge.cost(11).epsilon > charge.cost(10).epsilon > charge.cost(9).epsilon > charge.cost(8).epsilon
+    whole = charge.cost(10)
+    assert charge.cost(11).epsilon > whole.epsilon == charge.cost(9).epsilon == charge.cost(1).epsilon
+    # Three releases beyond the plan may be of the second segment all, which two trainings more would have.
+    assert charge.added(0) == (0.0, 0.0)
+    for releases, trainings in ((1, 1), (10, 1), (11, 2), (12, 2), (13, 3)):
+        assert charge.added(releases) == (trainings * whole.epsilon, trainings * whole.delta)
 
 
 @pytest.mark.parametrize("composition", [Composition.GAUSSIAN, Composition.RENYI])

@@ -88,7 +88,7 @@ def test_a_group_is_measured_as_its_records_alone() -> None:
     found = {
         group.name: group for group in assess(probabilities, labels, groups={"silo": silo.tolist()}).groups
     }
-    assert list(found) == ["a", "b"]
+    assert list(found) == ["a", "b", "blank"]
     alone = assess(probabilities[silo == "a"], labels[silo == "a"])
     assert (found["a"].records, found["a"].accuracy, found["a"].auc) == (
         alone.records,

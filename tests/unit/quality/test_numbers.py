@@ -50,7 +50,7 @@ def test_an_interval_holds_the_true_error_about_as_often_as_it_says() -> None:
 
 def test_groups_have_errors_of_their_own() -> None:
     found = assess_numbers(CLOSE, LABELS, groups={"silo": ["a"] * 100 + ["b"] * 299 + [""]})
-    assert [(one.name, one.records) for one in found.groups] == [("a", 100), ("b", 299)]
+    assert [(one.name, one.records) for one in found.groups] == [("a", 100), ("b", 299), ("blank", 1)]
     assert found.groups[0].mae.value == pytest.approx(np.abs(CLOSE - LABELS)[:100].mean())
     assert found.groups[0].constant_mae == pytest.approx(np.abs(LABELS - np.median(LABELS))[:100].mean())
 

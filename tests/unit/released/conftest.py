@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from discreet.cli import main
+from discreet.quality import Quality, quality_from_json
 from discreet.session import Frames, Run, Target, plan_training, train
 
 ROWS = {
@@ -31,6 +33,16 @@ class Said(NamedTuple):
 
     out: str
     err: str
+
+
+def told(run: Run, discreet: Callable[..., Said], folder: Path) -> tuple[str, str, Quality]:
+    """Returns a run's card, its report, and its measurements as they are written, all verified."""
+    discreet("export", run.path, "--card", folder / "card.md")
+    assert any(one.subject == "evaluation.json" for one in run.verify())
+    quality = quality_from_json(json.loads((run.path / "evaluation.json").read_text()))
+    assert isinstance(quality, Quality)
+    card, page = folder / "card.md", run.path / "report.html"
+    return card.read_text(encoding="utf-8"), page.read_text(encoding="utf-8"), quality
 
 
 @pytest.fixture(scope="session")

@@ -36,6 +36,9 @@ from discreet.rounds import origin_of
 from discreet.session import Arrays, Frames, Run, Target, plan_training, train
 from tests.unit.released.conftest import ROWS, Said
 
+# Rows hold texts that no plan knows, of which a warning tells.
+pytestmark = pytest.mark.filterwarnings("ignore:the records, column")
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -108,7 +111,7 @@ def untrained(model: str, classes: tuple[str, ...], **columns: Any) -> Model:
     network = build_network(plan, own_code=False)
     load_flat(network, np.random.default_rng(4).normal(0, 5, plan.facts.dimension))
     nothing = Spending(completed=(), lost=(), pending=None, aborted=0)
-    return Model(origin_of(plan, nothing, seeded=False), network.eval())
+    return Model(origin_of(plan, nothing, (), seeded=False), network.eval())
 
 
 def standardised(model: Model) -> Model:
@@ -213,9 +216,15 @@ def test_torch_gives_our_scores(tabular: tuple[Model, dict[str, Any]]) -> None:
 def test_onnx_gives_our_scores_from_raw_columns(tabular: tuple[Model, dict[str, Any]]) -> None:
     pytest.importorskip("onnxscript")
     model, rows = tabular
-    label, probabilities = onnx_scores(onnx_program(model), onnx_feeds(model, rows))
+    program = onnx_program(model)
+    label, probabilities = onnx_scores(program, onnx_feeds(model, rows))
     assert_close(probabilities, model.predict_proba(rows))
     assert label.tolist() == model.predict(rows).tolist()
+    onnx = pytest.importorskip("onnx").load_from_string(program)
+    told = json.loads({entry.key: entry.value for entry in onnx.metadata_props}["columns"])
+    assert [entry["name"] for entry in told] == [entry.name for entry in onnx.graph.input]
+    dates = {column.column for column in model.require_rules().schema.columns if isinstance(column, Days)}
+    assert {entry["name"] for entry in told if "toordinal" in entry["holds"]} == dates
 
 
 @pytest.mark.parametrize("hole", [np.nan, None, ""], ids=["NaN", "None", "blank"])
@@ -224,7 +233,7 @@ def test_scikit_learn_gives_our_scores(tabular: tuple[Model, dict[str, Any]], ho
 
     model, rows = tabular
     pipeline = joblib.load(io.BytesIO(sklearn_file(model)))
-    assert pipeline.columns_ == model.require_rules().used
+    assert pipeline.columns_ == tuple(pipeline.feature_names_in_) == model.require_rules().used
     rules = model.require_rules()
     read = table_of(rows, rules.used, name="rows")
     numeric = {column.column: column for column in numeric_columns(rules.schema.columns)}
@@ -238,6 +247,18 @@ def test_scikit_learn_gives_our_scores(tabular: tuple[Model, dict[str, Any]], ho
     assert_close(pipeline.predict_proba(table), model.predict_proba(rows))
     assert pipeline.predict(table).tolist() == model.predict(rows).tolist()
     assert json.loads(pipeline.discreet_)["plan"]["digest"] == model.plan.digest()
+
+
+def test_scikit_learn_reads_frames_by_name(run: Run) -> None:
+    pandas = pytest.importorskip("pandas")
+    import joblib
+
+    pipeline = joblib.load(io.BytesIO(sklearn_file(run.released)))
+    frame = pandas.DataFrame({name: ROWS[name] for name in pipeline.columns_})
+    frame = frame[frame.columns[::-1]].assign(further=1.0)
+    assert_close(pipeline.predict_proba(frame), run.predict_proba(ROWS))
+    with pytest.raises(ValueError, match=r"columns are missing: \{'age'\}"):
+        pipeline.predict_proba(frame.rename(columns={"age": "years"}))
 
 
 @pytest.mark.parametrize("absent", [float("nan"), None])

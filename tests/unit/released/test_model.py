@@ -24,6 +24,9 @@ from discreet.session import Arrays, Run, Target, open_run, plan_training, train
 from discreet.verify import VerificationFailure, seal
 from tests.unit.released.conftest import ROWS
 
+# Rows hold texts that no plan knows, of which a warning tells.
+pytestmark = pytest.mark.filterwarnings("ignore:the records, column")
+
 
 @pytest.fixture
 def file(run: Run, tmp_path: Path) -> Path:

@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 
 from discreet.errors import ConfigurationError
-from discreet.quality import Quality, quality_from_json
 from discreet.released import load_model, onnx_program, score_file, sklearn_file
+from discreet.released.programs import _one_line
 from discreet.session import Frames, Run, Target, plan_training, train
-from tests.unit.released.conftest import Said
+from tests.unit.released.conftest import Said, told
 from tests.unit.released.test_export import onnx_feeds
+
+# Rows hold texts that no plan knows, of which a warning tells.
+pytestmark = pytest.mark.filterwarnings("ignore:the records, column")
 
 LABELS = ("diabetes", "stroke")
 
@@ -70,6 +73,8 @@ def test_every_label_has_a_probability_and_a_text(labels: Run, labelled: Path) -
     assert found.shape == (40, 2)
     named = np.where(found > 0.5, "yes", "no")
     assert labels.predict(ROWS).tolist() == named.tolist()
+    with pytest.raises(ConfigurationError, match="'threshold' must be left out"):
+        score_file(load_model(labels.path), labelled, threshold=0.1)
     written = score_file(load_model(labels.path), labelled).as_csv().splitlines()
     assert written[0] == "row,diabetes,stroke,probability of diabetes = yes,probability of stroke = yes"
     assert written[1].split(",")[1:3] == named[0].tolist()
@@ -86,6 +91,21 @@ def test_onnx_gives_our_probabilities(labels: Run) -> None:
     (shares, named) = session.run(["probabilities", "labels"], onnx_feeds(model, ROWS))
     np.testing.assert_allclose(shares, model.predict_proba(ROWS), atol=1e-5)
     assert named.tolist() == model.predict(ROWS).tolist()
+
+
+def test_what_cannot_be_exported_is_one_line_that_names_the_cause() -> None:
+    def fail() -> None:
+        try:
+            raise ValueError("\n\x1b[31mno function for aten.foo\x1b[0m.\nmore")
+        except ValueError as error:
+            raise RuntimeError("an advice of the exporter's") from error
+
+    with pytest.raises(ConfigurationError) as refused, _one_line("ONNX cannot express the network"):
+        fail()
+    assert str(refused.value) == (
+        "ONNX cannot express the network: ValueError: no function for aten.foo. "
+        "Load it with discreet.load_model instead."
+    )
 
 
 def test_evaluate_measures_each_label_by_itself(
@@ -106,16 +126,11 @@ def test_evaluate_measures_each_label_by_itself(
 def test_card_report_and_verification_speak_of_each_label(
     labels: Run, tmp_path: Path, discreet: Callable[..., Said]
 ) -> None:
-    discreet("export", labels.path, "--card", tmp_path / "card.md")
-    card = (tmp_path / "card.md").read_text(encoding="utf-8")
+    card, page, quality = told(labels, discreet, tmp_path)
     assert "Model *logistic, 2 labels*" in card
     assert "| Label stroke: base rate |" in card
-    page = (labels.path / "report.html").read_text(encoding="utf-8")
     assert "Label by label" in page
     assert "stroke = yes" in page
-    assert any(one.subject == "evaluation.json" for one in labels.verify())
-    quality = quality_from_json(json.loads((labels.path / "evaluation.json").read_text()))
-    assert isinstance(quality, Quality)
     assert quality.labels is not None
     assert np.mean([own.accuracy.value for own in quality.labels]) == pytest.approx(
         labels.metrics[-1]["label_accuracy"]

@@ -13,11 +13,10 @@ import pytest
 import torch
 
 from discreet.errors import ConfigurationError
-from discreet.quality import Quality, quality_from_json
 from discreet.quality.levels import assess_levels
 from discreet.released import load_model, onnx_program, sklearn_file, torch_program
 from discreet.session import Frames, Run, Target, plan_training, train
-from tests.unit.released.conftest import Said
+from tests.unit.released.conftest import Said, told
 from tests.unit.released.test_export import cells, onnx_feeds
 
 LEVELS = ("mild", "moderate", "severe", "critical")
@@ -99,15 +98,10 @@ def test_evaluate_counts_levels(levels: Run, labelled: Path, discreet: Callable[
 def test_card_report_and_verification_speak_of_levels(
     levels: Run, tmp_path: Path, discreet: Callable[..., Said]
 ) -> None:
-    discreet("export", levels.path, "--card", tmp_path / "card.md")
-    card = (tmp_path / "card.md").read_text(encoding="utf-8")
+    card, page, quality = told(levels, discreet, tmp_path)
     assert "Model *ordinal regression*" in card
     assert "| Levels off, always the median |" in card
-    page = (levels.path / "report.html").read_text(encoding="utf-8")
     assert "Levels off, mean" in page
     assert "Agreement beyond chance (weighted kappa)" in page
-    assert any(one.subject == "evaluation.json" for one in levels.verify())
-    quality = quality_from_json(json.loads((levels.path / "evaluation.json").read_text()))
-    assert isinstance(quality, Quality)
     assert quality.levels is not None
     assert quality.levels.error.value == pytest.approx(levels.metrics[-1]["level_error"])

@@ -17,6 +17,9 @@ from discreet.released import evaluate_file, score_file
 from discreet.session import Run
 from tests.unit.released.conftest import ROWS, Said
 
+# Rows hold texts that no plan knows, of which a warning tells.
+pytestmark = pytest.mark.filterwarnings("ignore:the records, column")
+
 Discreet = Callable[..., Said]
 Write = Callable[..., Path]
 LABELS = ["no", "yes", "yes", "yes", "no"]
@@ -33,8 +36,31 @@ def test_predictions_are_the_models_row_by_row(run: Run, csv_file: Write, discre
     assert [row["prediction"] for row in rows] == run.predict(ROWS).tolist()
     probabilities = [[float(row[f"probability of {text}"]) for text in ("no", "yes")] for row in rows]
     np.testing.assert_array_equal(probabilities, run.predict_proba(ROWS))
+    called = table(discreet("predict", run.path, csv_file(), "--threshold", "0.001").out)
+    assert {row["prediction"] for row in called} == {"yes"}
+    assert [list(row.values())[2:] for row in called] == [list(row.values())[2:] for row in rows]
+    said = discreet("predict", run.path, csv_file(), "--threshold", "1.5", expect=2)
+    assert "'threshold' must be between 0 and 1; got 1.5" in said.err
+    assert "called" not in printed.err
     for note in ("'age': 1 of 5", "'weight': 1 of 5", "'sex': 1 of 5", "nothing uses: ward"):
         assert note in printed.err
+
+
+def test_texts_that_no_plan_knows_are_told_and_a_column_of_nothing_else_is_refused(
+    run: Run, csv_file: Write, tmp_path: Path, discreet: Discreet
+) -> None:
+    frame = {**ROWS, "weight": ["70", "NA", "", "61", "75"]}
+    with pytest.warns(UserWarning, match=r"column '(sex|weight)'") as told:
+        run.predict(frame)
+    assert [str(one.message).partition(" cells")[0] for one in told] == [
+        "the records, column 'weight': 2 of 5", "the records, column 'sex': 1 of 5",
+    ]  # fmt: skip
+    out = tmp_path / "scores.csv"
+    said = discreet("predict", run.path, csv_file(sex=["F", "M", "", "F", "M"]), "--out", out, expect=2)
+    assert "column 'sex': NOT ONE CELL CAN BE USED" in said.err
+    assert said.err.count("\n") == 1
+    assert not out.exists()
+    discreet("predict", run.path, csv_file(sex=[""] * 5))
 
 
 def test_a_model_file_is_as_good_and_columns_may_stand_anywhere(
@@ -138,7 +164,11 @@ def test_an_evaluation_groups_by_where_a_number_lies(run: Run, csv_file: Write, 
     expected = [sum(one < 60 for one in weights), sum(60 <= one < 100 for one in weights)]
     names = {group["name"]: group["records"] for group in found["groups"]}
     assert [names.get("below 60", 0), names.get("60 to 100", 0)] == expected
-    assert list(names) == [name for name in ("below 60", "60 to 100", "100 or more") if name in names]
+    parts = ("no number", "below 60", "60 to 100", "100 or more")
+    assert list(names) == [name for name in parts if name in names]
+    assert sum(names.values()) == found["records"] > len(weights)
+    by_text = json.loads(discreet("evaluate", run.path, file, "--by", "note", "--json").out)["groups"]
+    assert {group["name"]: group["records"] for group in by_text} == {"a": 2, "b": 1, "blank": 2}
     said = discreet("evaluate", run.path, file, "--by", "weight=100,60", expect=2)
     assert "increasing numbers as in age=40,60" in said.err
 

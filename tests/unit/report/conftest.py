@@ -103,9 +103,21 @@ def report() -> ReportInput:
         ),
         units=1_000,
         silo_budgets=(
-            SiloBudget("a", guarantee(ServerWithColluders(1), 0.8123), (1.5, 2e-5), (1.0, 1e-4), (5.0, 1e-3)),
             SiloBudget(
-                HOSTILE, guarantee(ServerWithColluders(2), 1.2001), (0.0, 0.0), (1.0, 1e-4), (1.0, 1e-4)
+                "a",
+                guarantee(ServerWithColluders(1), 0.8123),
+                added=(0.8123, 1e-5),
+                elsewhere=(1.5, 2e-5),
+                limit_of_a_training=(1.0, 1e-4),
+                limit=(5.0, 1e-3),
+            ),
+            SiloBudget(
+                HOSTILE,
+                guarantee(ServerWithColluders(2), 1.2001),
+                added=(1.2001, 1e-5),
+                elsewhere=(0.0, 0.0),
+                limit_of_a_training=(1.0, 1e-4),
+                limit=(1.0, 1e-4),
             ),
         ),
         attack=attack_bound(GaussianTradeoff(0.25)),

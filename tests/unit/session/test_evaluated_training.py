@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,16 @@ from discreet.engines.local import Opening
 from discreet.engines.local import run as run_locally
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan, composable_cost, parse_plan
+from discreet.plan.assumptions import NO_CHOSEN_END
 from discreet.plan.counted import parts
 from discreet.plan.follows import require_follows
 from discreet.plan.guaranteed import against
+from discreet.plan.held_out import evaluation_text
 from discreet.plan.order import Order
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Intent
+from discreet.privacy.units import Status
+from discreet.released import Scores, model_card, score_file
 from discreet.rounds import RoundReport, RunDirectory
 from discreet.session.finish import finish, summarise
 from discreet.session.public import plan_without_data
@@ -40,8 +44,38 @@ def planned(evaluate: dict[str, Any] | None, *, epsilon: float = 8.0, **changes:
     return plan_training(public, target=Target(epsilon), evaluate=evaluate, **{**SETTINGS, **changes})
 
 
+def scores_of(run: Run) -> Scores:
+    """Predicts what one silo holds, from a file."""
+    path, table = run.path.parent / "rows.csv", next(iter(hospitals().by_silo.values()))
+    rows = zip(*(table[name] for name in table), strict=True)
+    path.write_text("\n".join(",".join(map(str, row)) for row in ([*table], *rows)))
+    return score_file(run.released, path)
+
+
 def weights(run: Run) -> Any:
     return run.record.directory.load_state().arrays["parameters"]
+
+
+def refuses(tables: dict[str, Any], changes: dict[str, Any], message: str) -> None:
+    """Plans a table of two classes with changes, None for none, which must be refused in one line."""
+    data = {
+        "source": "csv:x.csv",
+        "label": "ill",
+        "classes": ["no", "yes"],
+        "ranges": {"age": [20, 90]},
+        "record_capacity": dict.fromkeys(SILOS, 300),
+    }
+    stated: dict[str, Any] = {"data": data, **tables}
+    for key, table in changes.items():
+        stated[key] = {**stated.get(key, {}), **table} if isinstance(table, dict) else table
+    stated = {
+        key: {own: one for own, one in table.items() if one is not None} if isinstance(table, dict) else table
+        for key, table in stated.items()
+        if table is not None
+    }
+    with pytest.raises(ConfigurationError, match=message) as refused:
+        plan_without_data(parse_config(stated, source="test"))
+    assert "\n" not in str(refused.value)
 
 
 class Killed(Exception):
@@ -60,6 +94,22 @@ def killed_at(release: int) -> Any:
 def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Run:
     plan = planned({"every": 2, "epsilon": 8.0, "by": "sex"})
     return train(plan, hospitals(), out=tmp_path_factory.mktemp("evaluated") / "run", seed=1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "called"),
+    [
+        ({}, ""),
+        ({"bins": 4}, ""),
+        ({"bins": [0.2, 0.5]}, ""),
+        ({"bins": 3}, "; the second class is called from 0.666667 on, for 'bins' have no edge at one half"),
+        ({"bins": [0.1]}, "; the second class is called from 1 on, for 'bins' have no edge at one half"),
+        ({"bins": 3, "threshold": 1 / 3}, "; the second class is called from 0.333333 on"),
+    ],
+)
+def test_a_threshold_that_follows_from_the_bins_is_said(settings: dict[str, Any], called: str) -> None:
+    plan = planned({"every": 6, "epsilon": 8.0, **settings})
+    assert evaluation_text(plan) == f"after every 6 rounds, and after the last{called}"
 
 
 @pytest.mark.parametrize(("rounds", "every"), [(6, 2), (5, 2), (1, 1), (7, 7), (9, 1), (10, 4)])
@@ -103,7 +153,7 @@ def test_a_small_epsilon_leaves_every_row_of_the_training_as_it_is() -> None:
 
 def test_what_composes_with_others_is_the_larger_curve_and_several_records_are_on_both_sides() -> None:
     one, other = planned(None), planned({"every": 2, "epsilon": 8.0})
-    cost, both = composable_cost(one, one.releases), composable_cost(other, other.releases)
+    cost, both = composable_cost(one), composable_cost(other)
     assert both["mu"] >= cost["mu"]  # type: ignore[operator]
     assert both["mu"] < 1.2 * cost["mu"]  # type: ignore[operator]
     two, twice = for_persons(one)[0][1].epsilon, for_persons(other)[0][1].epsilon
@@ -141,10 +191,10 @@ def test_evaluations_say_what_an_exact_measurement_says(tmp_path: Path) -> None:
     run = train(planned({"every": 2, "epsilon": 200.0, "bins": 50}), hospitals(), out=tmp_path / "r", seed=1)
     lines = [line for line in run.metrics if "held_out" in line]
     assert [one.after for one in run.evaluations] == [2, 4, 6]
-    held_out = federation_of(run.plan.data, by_silo=hospitals().by_silo).pooled_test()
+    records = federation_of(run.plan.data, by_silo=hospitals().by_silo).pooled_test()
     for line, found in zip(lines, run.evaluations, strict=True):
         rows = {row.name: row for row in found.answer.rows}
-        assert rows["units"].value == pytest.approx(len(held_out), abs=4)
+        assert rows["units"].value == pytest.approx(len(records), abs=4)
         assert line["held_out"]["accuracy"][0] == rows["accuracy"].value
         assert rows["accuracy"].value == pytest.approx(line["accuracy"], abs=0.01)
         assert line["held_out"]["auc"][0] == pytest.approx(line["auc"], abs=0.03)
@@ -201,15 +251,21 @@ def test_no_earlier_evaluation_passes_for_the_last(evaluated: Run, tmp_path: Pat
 def test_a_threshold_is_an_edge_and_decides_who_is_called_so(tmp_path: Path) -> None:
     asked = {"every": 6, "epsilon": 300.0, "bins": [0.2, 0.5], "threshold": 0.2}
     run = train(planned(asked), hospitals(), out=tmp_path / "run", seed=1)
-    held_out = federation_of(run.plan.data, by_silo=hospitals().by_silo).pooled_test()
-    called = run.released.probabilities(held_out.features)[:, 1] >= 0.2
+    records = federation_of(run.plan.data, by_silo=hospitals().by_silo).pooled_test()
+    called = run.released.probabilities(records.features)[:, 1] >= 0.2
     (found,) = run.evaluations
     assert found.answer.grid is not None
-    exact = [[(called[held_out.labels == label] == one).sum() for one in (0, 1)] for label in (0, 1)]
+    exact = [[(called[records.labels == label] == one).sum() for one in (0, 1)] for label in (0, 1)]
     cells = [[cell.value for cell in row[:2]] for _, row in found.answer.grid.rows[:2]]
     assert np.abs(np.subtract(cells, exact)).max() <= 2
-    right = (called == held_out.labels).mean()
+    right = (called == records.labels).mean()
     assert run.metrics[-1]["held_out"]["accuracy"][0] == pytest.approx(right, abs=0.02)
+    for file in ("answers.csv", "report.html"):
+        assert "accuracy at 0.2" in (run.path / file).read_text()
+    assert run.metrics[-1]["held_out"]["threshold"] == 0.2
+    assert "evaluations under the guarantee call the second class from 0.2 on" in model_card(run.path)
+    assert "--threshold 0.2" in scores_of(run).notes[-1]
+    assert run.verify()
     with pytest.raises(ConfigurationError, match=r"'threshold' must be an edge of 'bins', 0\.2, 0\.5"):
         planned({**asked, "threshold": 0.3})
 
@@ -238,6 +294,12 @@ def test_a_release_that_may_have_been_seen_stays_charged(lost: int, tmp_path: Pa
     assert run.record.spending.lost == (lost,)
     assert run.record.spending.charged == 9
     assert [one.after for one in run.evaluations] == ([2, 4, 6] if lost == 2 else [4, 6])
+    page = (run.path / "report.html").read_text()
+    assert f"{run.plan.order.name(lost)} was not repeated" in page
+    table = page[page.index("<h3>Rounds</h3>") :].split("</table>")[0]
+    named = re.findall(r"<tr><t[dh][^>]*>([^<]*)<", table[table.index("<tbody>") :])
+    after = [f"evaluation after round {number}" for number in (2, 4, 6)]
+    assert named == ["1", "2", after[0], "3", "4", after[1], "5", "6", after[2]]
     assert run.verify()
 
 
@@ -254,90 +316,18 @@ def test_a_training_that_does_not_improve_ends_and_stays_ended(tmp_path: Path) -
     again = train(plan, hospitals(), out=run.path, seed=1, opening=Opening.RESUME)
     assert again.record.spending.charged == charged
     assert (run.path / "ledger.jsonl").read_bytes() == ledger
-    # The planned number is the bound that every row states.
+    # The planned number is the bound that every row states, and that counts: results chose the end.
     assert run.guarantees[0].epsilon == plan.guarantees[0].epsilon
-
-
-STRAYING: dict[str, Any] = {
-    "rounds": 4,
-    "server": {"kind": "averaging", "learning_rate": 60.0},
-}
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A training at a rate at which noise throws the model about, that releases its best evaluation's."""
-    plan = planned({"every": 1, "epsilon": 300.0, "keep": "best"}, epsilon=1.0, **STRAYING)
-    return train(plan, hospitals(), out=tmp_path_factory.mktemp("kept") / "run", seed=2)
-
-
-def test_the_model_of_the_best_evaluation_is_released(kept: Run, tmp_path: Path) -> None:
-    lines = [line for line in kept.metrics if "held_out" in line]
-    told = [line["held_out"]["accuracy"][0] for line in lines]
-    chosen = lines[int(np.argmax(told))]
-    assert chosen != lines[-1], "the last model must not be the best for this to be a test"
-    arrays = kept.record.directory.load_state().arrays
-    assert not np.array_equal(arrays["parameters"], arrays["kept"])
-    held_out = federation_of(kept.plan.data, by_silo=hospitals().by_silo).pooled_test()
-    found = kept.released.probabilities(held_out.features).argmax(axis=1)
-    assert (found == held_out.labels).mean() == pytest.approx(chosen["accuracy"])
-    result = json.loads((kept.path / "result.json").read_text())
-    assert result["metrics"]["accuracy"] == chosen["accuracy"]
-    # Its interval holds the choice: it is wider than that of one evaluation by itself.
-    value, low, high = result["held_out"]["accuracy"]
-    assert value == max(told)
-    assert high - low > chosen["held_out"]["accuracy"][2] - chosen["held_out"]["accuracy"][1]
-    assert (
-        f"Released is the model after round {1 + int(np.argmax(told))}"
-        in (kept.path / "report.html").read_text()
-    )
-    assert kept.verify()
-    last = train(planned({"every": 1, "epsilon": 300.0}, epsilon=1.0, **STRAYING), hospitals(),
-                 out=tmp_path / "last", seed=2)  # fmt: skip
-    assert weights(last).tobytes() == weights(kept).tobytes()
-    assert "kept" not in last.record.directory.load_state().arrays
-
-
-def test_a_run_that_keeps_its_best_model_goes_on_with_it(kept: Run, tmp_path: Path) -> None:
-    with pytest.raises(Killed):
-        train(kept.plan, hospitals(), out=tmp_path / "run", seed=2, observe=killed_at(7))
-    again = train(kept.plan, hospitals(), out=tmp_path / "run", seed=2, opening=Opening.RESUME)
-    one, other = (run.record.directory.load_state().arrays for run in (again, kept))
-    assert one["kept"].tobytes() == other["kept"].tobytes()
-    assert again.record.released_after == kept.record.released_after
-    assert again.verify()
-
-
-@pytest.mark.parametrize("other", ["last", "none"])
-def test_another_model_is_not_passed_off_as_the_best(kept: Run, tmp_path: Path, other: str) -> None:
-    """The state is made anew around another model, and every digest that names it."""
-    import shutil
-
-    from safetensors.numpy import load, save
-
-    from discreet.privacy.ledger import Completed, LedgerWriter
-    from discreet.verify import VerificationFailure
-    from discreet.verify.models import _require_best
-
-    folder = tmp_path / "copy"
-    shutil.copytree(kept.path, folder)
-    data = (folder / "state.safetensors").read_bytes()
-    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    arrays = load(data)
-    arrays["kept"] = arrays["parameters"]
-    if other == "none":
-        del arrays["kept"]
-    forged = save(arrays, metadata=header["__metadata__"])
-    (folder / "state.safetensors").write_bytes(forged)
-    entries = list(kept.record.entries)
-    (folder / "ledger.jsonl").unlink()
-    with LedgerWriter.open(folder / "ledger.jsonl") as ledger:
-        for entry in entries[:-1]:
-            ledger.append(entry)
-        assert isinstance(entries[-1], Completed)
-        ledger.append(dataclasses.replace(entries[-1], led_to=hashlib.sha256(forged).hexdigest()))
-    with pytest.raises(VerificationFailure, match="must keep"):
-        _require_best(open_run(folder).record)
+    budget, spent = plan.spent(plan.releases), plan.spent(charged)
+    assert composed([run], delta=budget.delta).epsilon == pytest.approx(budget.epsilon, rel=1e-6)
+    assert budget.epsilon > 1.05 * spent.epsilon
+    assert (spent.status, NO_CHOSEN_END in spent.assumptions) == (Status.CONDITIONAL, True)
+    assert NO_CHOSEN_END not in budget.assumptions
+    result = json.loads((run.path / "result.json").read_text())
+    page = (run.path / "report.html").read_text()
+    assert result["composable"] == composable_cost(plan)
+    assert f"{charged} releases charged; CONDITIONAL, if {NO_CHOSEN_END}" in page
+    assert result["rounds"]["completed"] == charged // 2
 
 
 def test_classes_of_arrays_are_counted(tmp_path: Path) -> None:
@@ -443,21 +433,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 def test_what_is_not_parallel_or_not_public_is_refused_in_one_line(name: str) -> None:
     changes, message = REFUSED[name]
     tables: dict[str, Any] = {
-        "data": {
-            "source": "csv:x.csv",
-            "label": "ill",
-            "classes": ["no", "yes"],
-            "ranges": {"age": [20, 90]},
-            "record_capacity": dict.fromkeys(SILOS, 300),
-        },
         "training": {"rounds": 6, "local": {"kind": "single-step"}},
         "privacy": {"epsilon": 1.0, "delta": 1e-5, "clip_norm": 1.0},
         "evaluate": {"every": 2, "epsilon": 0.5},
     }
-    for key, table in changes.items():
-        tables[key] = {**tables.get(key, {}), **table} if isinstance(table, dict) else table
-    tables["data"] = {key: value for key, value in tables["data"].items() if value is not None}
-    tables = {key: value for key, value in tables.items() if value is not None}
-    with pytest.raises(ConfigurationError, match=message) as refused:
-        plan_without_data(parse_config(tables, source="test"))
-    assert "\n" not in str(refused.value)
+    refuses(tables, changes, message)

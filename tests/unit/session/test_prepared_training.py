@@ -105,6 +105,10 @@ def test_it_helps_where_a_range_is_far_too_wide(prepared: Run, tmp_path: Path) -
 def test_a_run_is_verified_and_its_page_says_what_was_asked(prepared: Run) -> None:
     assert prepared.verify()
     page = (prepared.path / "report.html").read_text()
+    center, scale = announced_map(prepared.plan, released(prepared)).ravel()
+    ((low, high),) = prepared.plan.data.ranges.values()
+    half = (high - low) / 2
+    assert f"{low + half * (1 + center):.4g} ± {half * scale:.4g}" in page
     assert "7 planned releases (a preparation, 4 rounds, 2 evaluations)" in page
     assert "standardise a number, by histograms of" in page
     assert "training records asked what they are prepared by" in page

@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 
 from discreet import Arrays, Run, Target, load_model, open_run, plan_evaluation, plan_training, train
-from discreet.config import parse_config
 from discreet.engines.local import Opening
-from discreet.errors import ConfigurationError, PrivacyViolation
+from discreet.errors import PrivacyViolation
 from discreet.kinds import StableSteps
 from discreet.kinds.weighted import Weighted
 from discreet.plan import Plan, parse_plan
 from discreet.plan.balancing import Balancing
 from discreet.plan.preparation import BlockSum
 from discreet.rounds.preparing import announced_map, prepared_from
-from tests.unit.session.test_evaluated_training import Killed, killed_at
+from tests.unit.session.test_evaluated_training import Killed, killed_at, refuses
 from tests.unit.session.test_evaluation import SILOS, hospitals
 
 PRIVATE = {"kind": "private", "share": 0.2}
@@ -160,29 +159,23 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no target": ({"privacy": {"epsilon": None, "noise_multiplier": 3.0}}, "'privacy.epsilon' must be given"),
     "a number": ({"data": {"label_range": [0.0, 1.0], "classes": None}}, "class_weights' must be"),
     "several labels": ({"data": {"label": ["ill", "old"], "classes": None}}, "several labels; got 2"),
+    "several, evaluated": (
+        {"data": {"label": ["ill", "old"], "classes": None}, "evaluate": {"every": 1, "epsilon": 1.0},
+         "training": {"local": STEPS}},
+        "'evaluate' must not be given where there are several labels.*Train one label, or leave it out"),
+    "several, tangents": (
+        {"data": {"label": ["ill", "old"], "classes": None},
+         "training": {"local": {"kind": "tangent-steps", "learning_rate": 0.1}}},
+        "must not be tangent-steps where there are several labels"),
     "exchanged": ({"training": {"sampling": {"kind": "fixed-size", "fraction": 0.5}}}, "fixed-size"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_proven_is_refused_in_one_line(name: str) -> None:
-    from discreet.session.public import plan_without_data
-
     changes, message = REFUSED[name]
     tables: dict[str, Any] = {
-        "data": {
-            "source": "csv:x.csv",
-            "label": "ill",
-            "classes": ["no", "yes"],
-            "ranges": {"age": [20, 90]},
-            "record_capacity": dict.fromkeys(SILOS, 300),
-        },
         "training": {"rounds": 3, "local": STEPS | {"class_weights": PRIVATE}},
         "privacy": {"epsilon": 1.0, "delta": 1e-5},
     }
-    for key, table in changes.items():
-        stated = {**tables[key], **table}
-        tables[key] = {own: value for own, value in stated.items() if value is not None}
-    with pytest.raises(ConfigurationError, match=message) as refused:
-        plan_without_data(parse_config(tables, source="test"))
-    assert "\n" not in str(refused.value)
+    refuses(tables, changes, message)

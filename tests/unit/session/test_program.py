@@ -48,6 +48,12 @@ def finished(frames: Frames, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return train(plan, frames, out=tmp_path_factory.mktemp("program") / "run", seed=3)
 
 
+def test_labels_that_make_no_sense_are_refused_at_once() -> None:
+    for label in (["ill", "ill"], ["ill"]):
+        with pytest.raises(ConfigurationError, match="label must be a column, or a list of 2 to 8 different"):
+            Frames({"west": {}}, label=label)
+
+
 def test_frames_take_the_rules_of_files() -> None:
     tables = {
         name: {"g1": [0.5, None], "g2": [1, 2], "born": ["1.5.1980", ""], "ill": [0, 1]}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.statistics import classification, evaluation
-from discreet.statistics.evaluation import confusion
+from discreet.statistics.evaluation import balanced_accuracy, confusion
 from discreet.statistics.roc import curve, rates
 
 EDGES = tuple(np.linspace(0, 1, 11).tolist())
@@ -92,6 +92,27 @@ def test_several_classes_have_accuracy_and_recalls() -> None:
     assert found["recall of c"] == pytest.approx(45 / 50)
     # The classes hold 60, 40 and 50.
     assert found["share of the commonest class"] == pytest.approx(60 / 150)
+
+
+@pytest.mark.parametrize("noise", [0.0, 6.0])
+def test_the_interval_of_the_balanced_accuracy_holds_it(noise: float) -> None:
+    """In 95 of 100 samples at least: it joins the ends of recalls that hold theirs all at once."""
+    rng = np.random.default_rng(5)
+    shares = np.array([[0.80, 0.02], [0.14, 0.04]])
+    truth = (0.80 / 0.94 + 0.04 / 0.06) / 2
+    inside, widths = 0, []
+    for _ in range(400):
+        sums = rng.multinomial(1500, shares.ravel()) + noise * rng.normal(size=4)
+        found = balanced_accuracy(sums, noise**2, np.arange(2))
+        assert found is not None
+        inside += found.low <= truth <= found.high
+        widths.append(found.high - found.low)
+    assert inside >= 0.95 * 400
+    assert np.mean(widths) < 0.25
+    exact = balanced_accuracy(1500 * shares.ravel(), 0.0, np.arange(2))
+    assert exact is not None
+    assert exact.value == pytest.approx(truth)
+    assert balanced_accuracy(np.array([90.0, 1.0, 9.0, -1.0]), 100.0, np.arange(2)) is None
 
 
 def test_a_roc_curve_goes_through_what_the_scores_give() -> None:

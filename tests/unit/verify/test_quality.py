@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from discreet.quality import assess, assess_numbers, quality_json
+from discreet.rounds import RunDirectory
 from discreet.verify.finding import Basis, VerificationFailure
 from discreet.verify.quality import check_quality
 
@@ -22,11 +23,19 @@ PROBABILITIES = np.array([0.2, 0.7, 0.4, 0.1, 0.9, 0.6, 0.3, 0.8])
 def evidence(tmp_path: Path, change: Callable[[dict[str, Any]], None], accuracy: float = 0.75) -> Any:
     quality = quality_json(assess(np.column_stack([1 - PROBABILITIES, PROBABILITIES]), LABELS))
     change(quality)
-    path = tmp_path / "evaluation.json"
-    path.write_text(json.dumps(quality))
-    directory = SimpleNamespace(evaluation=path, read_metrics=lambda: [{"release": 3, "accuracy": accuracy}])
-    spending = SimpleNamespace(completed=[SimpleNamespace(release=3)])
-    return SimpleNamespace(run=SimpleNamespace(directory=directory, spending=spending))
+    return of_files(tmp_path, quality, [{"release": 3, "accuracy": accuracy}], {"accuracy": accuracy})
+
+
+def of_files(
+    tmp_path: Path, quality: dict[str, Any], lines: list[dict[str, Any]], metrics: dict[str, float]
+) -> Any:
+    """Returns a run whose third release is released, with the files that say how good its model is."""
+    directory = RunDirectory(tmp_path)
+    directory.evaluation.write_text(json.dumps(quality))
+    directory.file("result.json").write_text(json.dumps({"metrics": metrics}))
+    for line in lines:
+        directory.append_metrics(line)
+    return SimpleNamespace(run=SimpleNamespace(directory=directory, released_after=3))
 
 
 def test_what_a_run_wrote_is_right_but_for_what_only_records_show(tmp_path: Path) -> None:
@@ -54,6 +63,13 @@ def test_the_accuracy_is_that_of_the_metrics(tmp_path: Path) -> None:
         check_quality(evidence(tmp_path, lambda _: None, accuracy=0.8))
 
 
+def test_without_a_line_of_the_released_model_it_is_that_of_the_result(tmp_path: Path) -> None:
+    quality = quality_json(assess(np.column_stack([1 - PROBABILITIES, PROBABILITIES]), LABELS))
+    assert check_quality(of_files(tmp_path, quality, [], {"accuracy": 0.75})).basis is Basis.SEALED
+    with pytest.raises(VerificationFailure, match=r"accuracy in result\.json"):
+        check_quality(of_files(tmp_path, quality, [], {"accuracy": 0.99}))
+
+
 def test_another_form_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(VerificationFailure, match="as it was written"):
         check_quality(evidence(tmp_path, lambda found: found.pop("against")))
@@ -62,12 +78,7 @@ def test_another_form_is_one_line(tmp_path: Path) -> None:
 def of_a_regression(tmp_path: Path, change: Callable[[dict[str, Any]], None], mae: float) -> Any:
     found = quality_json(assess_numbers(np.array([1.0, 2.0, 5.0]), np.array([1.0, 3.0, 3.0])))
     change(found)
-    (tmp_path / "evaluation.json").write_text(json.dumps(found))
-    directory = SimpleNamespace(
-        evaluation=tmp_path / "evaluation.json", read_metrics=lambda: [{"release": 1, "mae": mae}]
-    )
-    spending = SimpleNamespace(completed=[SimpleNamespace(release=1)])
-    return SimpleNamespace(run=SimpleNamespace(directory=directory, spending=spending))
+    return of_files(tmp_path, found, [{"release": 3, "mae": mae}], {"mae": mae})
 
 
 def test_errors_of_a_regression_follow_from_one_another(tmp_path: Path) -> None:

@@ -283,6 +283,7 @@ def test_records_are_found_in_the_folder_that_is_named(
 ) -> None:
     from discreet.config import parse_config
     from discreet.engines.local import run
+    from discreet.session.finish import finish
     from discreet.verify.evidence import Evidence, gather
     from discreet.verify.models import remeasure
 
@@ -301,7 +302,7 @@ def test_records_are_found_in_the_folder_that_is_named(
     config = parse_config(
         {"data": data, "training": {"rounds": 2, "local": local}, "privacy": {"epsilon": 2.0, "delta": 1e-5}}
     )
-    run(config, tmp_path / "run")
+    finish(run(config, tmp_path / "run"), None)
     evidence: Evidence = gather(tmp_path / "run")
     assert remeasure(evidence, private).basis is Basis.RECOMPUTED
     with pytest.raises(VerificationFailure, match=r"table\.csv"):
@@ -359,7 +360,8 @@ def test_an_interrupted_run_verifies_once_it_was_finished(
     assert command("-q", "--resume") == 0
     findings = {finding.subject: finding.detail for finding in verify(tmp_path / "run")}
     assert json.loads((tmp_path / "run" / "result.json").read_text())["rounds"]["lost"] == 1
-    assert findings["metrics.jsonl"].startswith("5 releases")
+    assert findings["metrics.jsonl"].startswith("5 releases of 7:")
+    assert "metrics are not checked" in findings["result.json"]
 
 
 @pytest.mark.parametrize(

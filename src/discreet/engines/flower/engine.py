@@ -28,6 +28,7 @@ from discreet.secagg import (
     RoundTerms,
     ServerSession,
 )
+from discreet.secagg.packing import packed_size
 from discreet.secagg.transitions import ServerState
 from discreet.silo.policy import RefusalCode, SignedAllowList
 from discreet.silo.requests import (
@@ -46,6 +47,8 @@ from discreet.silo.requests import (
 )
 
 _SESSION_BYTES = 32
+# As at a silo: far more than any keys, shares or signatures of a thousand silos take.
+_LONGEST_WITHOUT_VECTOR = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,8 @@ class FlowerEngine:
         self._announce = announce
         self._session = randomness.random_bytes(_SESSION_BYTES)
         self._agreement = _agreement(proposal, self._session, protocol)
+        terms = self._agreement.terms
+        self._longest_reply = _LONGEST_WITHOUT_VECTOR + packed_size(terms.length, terms.bits)
         self._epoch = 0
         self._server: ServerSession | None = None
         self._members = Members()
@@ -320,6 +325,11 @@ class FlowerEngine:
 
     def _readable(self, node: NodeId, answer: bytes) -> Reply | None:
         """Returns a reply, or None for bytes that are none: they harm nobody but their sender."""
+        if not len(answer) <= self._longest_reply:
+            self._announce(
+                f"node {node}: a reply must have at most {self._longest_reply} bytes; got {len(answer)}"
+            )
+            return None
         try:
             reply = decode(answer)
         except PeerProtocolError as error:

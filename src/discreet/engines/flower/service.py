@@ -151,6 +151,8 @@ def _carry_out(wire: Wire, folder: ServerFolder, announce: _Announce, patience_s
         if not engine.seeded:
             engine.require_secret_noise()
         state = restore(folder.run, ledger, initial_state(plan, flatten(model)))
+        for release in spending(ledger.entries).lost:
+            announce(f"{plan.order.name(release)} was lost and stays charged", Level.WARNING)
         try:
             final = train(
                 plan,
@@ -166,7 +168,7 @@ def _carry_out(wire: Wire, folder: ServerFolder, announce: _Announce, patience_s
             engine.close()
         spent = spending(ledger.entries)
     write_model(folder.run, plan, model, final, spent, seeded=engine.seeded)
-    write_outcome(folder.outcome, guarantee=plan.spent(spent.charged))
+    write_outcome(folder.outcome, guarantee=plan.spent(plan.releases))
     return final
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from discreet.config.sections import Dropout
+from discreet.config.run import Dropout
 from discreet.data import Federation
 from discreet.engines.local.crew import Crew
 from discreet.engines.local.unmasked import UnmaskedRun

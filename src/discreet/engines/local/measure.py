@@ -17,6 +17,7 @@ from discreet.learning.losses import number_losses
 from discreet.learning.metrics import base_rate, evaluation, is_right, logits, probabilities
 from discreet.models import OrdinalHead, labels_of, load_flat
 from discreet.quality import AnyQuality, assess, assess_numbers, shares_of_labels
+from discreet.quality.groups import BLANK
 from discreet.quality.levels import assess_levels
 from discreet.quality.owners import Owners
 from discreet.quality.ranking import area_under_roc
@@ -139,18 +140,21 @@ def quality_of(
 def categories_of(names: Sequence[str], features: Float32s) -> dict[str, list[str]]:
     """Returns for each categorical column of a table which category each record has.
 
-    They are read off the features, whose names are ``column = category``: a record of a category has a
-    positive number there.
+    They are read off the features, whose names are ``column = category``, and ``column missing`` for a blank
+    cell: a record of a category has a positive number there.
 
     Example:
-        >>> categories_of(["age", "sex = f", "sex = m"], np.array([[0.2, 0, 1], [0.1, 1, 0]], np.float32))
-        {'sex': ['m', 'f']}
+        >>> rows = np.array([[0.2, 0, 1, 0], [0.1, 1, 0, 0], [0.1, 0, 0, 1], [0.1, 0, 0, 0]], np.float32)
+        >>> categories_of(["age", "sex = f", "sex = m", "sex missing"], rows)
+        {'sex': ['m', 'f', 'blank', 'any other']}
     """
     places: dict[str, list[tuple[int, str]]] = {}
     for number, name in enumerate(names):
         column, equals, category = name.partition(" = ")
         if equals:
             places.setdefault(column, []).append((number, category))
+        elif (blank := name.removesuffix(" missing")) in places:
+            places[blank].append((number, BLANK))
     few = [(column, own) for column, own in places.items() if len(own) <= _MOST_CATEGORIES][:_MOST_COLUMNS]
     found = {}
     for column, own in few:

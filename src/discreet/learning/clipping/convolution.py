@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 
 from discreet.learning.clipping.pieces import Explicit, OuterSum, Piece, Reordered, factors_are_cheaper
-from discreet.learning.clipping.products import copied, multiply
+from discreet.learning.clipping.products import copied, multiply, product
 
 # About so many numbers stay in the processor's cache from the copy of a strip to the product.
 _VALUES_AT_ONCE = 1 << 18
@@ -152,9 +152,11 @@ def _grouped(
 ) -> Piece:
     """The gradients of a convolution whose groups of channels do not meet."""
     seen = _windows(inputs, window, positions[0], positions[1])
-    by_group = spread.reshape(*spread.shape[:2], groups, -1)
-    patches = seen.reshape(*spread.shape[:2], *window.kernel, groups, -1)
-    return Explicit(torch.einsum("ntgk,ntabgp->ngkpab", by_group, patches))
+    by_group = spread.reshape(*spread.shape[:2], groups, -1).permute(0, 2, 3, 1)
+    patches = seen.reshape(*spread.shape[:2], math.prod(window.kernel), groups, -1).permute(0, 3, 1, 2, 4)
+    gradients = product(by_group, patches.flatten(3))
+    by_position = gradients.view(*gradients.shape[:3], *window.kernel, -1)
+    return Explicit(by_position.permute(0, 1, 2, 5, 3, 4))
 
 
 def _windows(

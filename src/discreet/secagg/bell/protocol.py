@@ -60,6 +60,13 @@ class Bell:
     security_bits: int = SECURITY_BITS
     name: ClassVar[str] = "bell"
 
+    def __post_init__(self) -> None:
+        if self.mode.confirms and not self.mode.chooses_neighbors:
+            raise ConfigurationError(
+                f"mode must be semi-honest or semi-malicious on sparse graphs; got {self.mode.name}. "
+                "Use Bonawitz(mode=Malicious())."
+            )
+
     @property
     def trust_model(self) -> TrustModel:
         """Whom it trusts."""

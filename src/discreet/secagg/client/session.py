@@ -141,8 +141,20 @@ class ClientSession:
             # The table comes first: handlers may rely on all that earlier messages have fixed, nobody gets a
             # share by sending the last message first, and 64 MiB that no state waits for are never parsed.
             self._move(kind)
-            reply = self._handlers[kind](decode(data, self._agreement.digest, self._memory.epoch))
+            reply = self._handlers[kind](self._decode(data))
             return None if reply is None else self._encode(reply)
+
+    def invitation_in(self, data: bytes) -> RoundStart | None:
+        """Reads a message if it invites to a round and may do so now; of any other, no more than the header.
+
+        Raises:
+            PeerProtocolError: for bytes that are no message of this session. Nothing has changed.
+        """
+        kind = kind_of(data, self._agreement.digest, self._memory.epoch)
+        if kind is not RoundStart or (self._memory.state, kind) not in self._table:
+            return None
+        message = self._decode(data)
+        return message if isinstance(message, RoundStart) else None
 
     def submit(self, values: InputVector) -> bytes:
         """Masks our input for the round that we were invited to.
@@ -324,6 +336,10 @@ class ClientSession:
 
     def _move(self, event: type[Message] | Call) -> None:
         self._memory.state = next_client_state(self._table, self._memory.state, event)
+
+    def _decode(self, data: bytes) -> Message:
+        clients = len(self._agreement.terms.clients)
+        return decode(data, self._agreement.digest, self._memory.epoch, clients=clients)
 
     def _encode(self, message: Message) -> bytes:
         return encode(message, self._agreement.digest, self._memory.epoch)

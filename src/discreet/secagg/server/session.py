@@ -117,7 +117,7 @@ class ServerSession:
                     AbortCode.UNKNOWN_CLIENT,
                     f"{sender!r} must be awaited in this stage; it is not, or not any more.",
                 )
-            self._take(index, decode(data, self._agreement.digest, self._epoch))
+            self._take(index, decode(data, self._agreement.digest, self._epoch, clients=len(self._numbers)))
         except ProtocolAbort as abort:
             # Anybody can send anything; only its sender may lose by it.
             return Rejected(abort.code, str(abort))

@@ -6,11 +6,10 @@ from discreet.silo.policy.budget import Account, Charge
 from discreet.silo.policy.document import Policy, load_policy
 from discreet.silo.policy.ledger import SiloLedger
 from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
-from discreet.silo.policy.review import Approval, objections, read_plan, read_plan_file, review
+from discreet.silo.policy.review import afforded, objections, priced, read_plan, read_plan_file, review
 
 __all__ = [
     "Account",
-    "Approval",
     "Charge",
     "Consortium",
     "Policy",
@@ -18,10 +17,12 @@ __all__ = [
     "RefusalCode",
     "SignedAllowList",
     "SiloLedger",
+    "afforded",
     "generate_key",
     "load_key",
     "load_policy",
     "objections",
+    "priced",
     "read_plan",
     "read_plan_file",
     "review",

@@ -10,7 +10,15 @@ from typing import Self
 from discreet.accounting.odometer import AdaptiveFilter, Cost
 from discreet.errors import BudgetExhausted, UnsupportedAnalysisError
 from discreet.plan import Plan
-from discreet.plan.counted import by_contribution, composition, of_stage, one_after_the_other, parts
+from discreet.plan.counted import (
+    by_contribution,
+    composition,
+    contributions,
+    contributions_of,
+    of_stage,
+    one_after_the_other,
+    parts,
+)
 from discreet.plan.guaranteed import against
 from discreet.plan.seen import adversary_event
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
@@ -73,14 +81,46 @@ class Charge:
         """Against whom it is charged."""
         return ServerWithColluders(self.max_colluding) if self.max_colluding else AggregationServer()
 
+    @property
+    def planned(self) -> int:
+        """Releases that the plan asks of this silo; of an unknown one, as many as of any."""
+        plan = self.plan
+        return contributions(plan, plan.releases) if self.silo is None else contributions_of(plan, self.silo)
+
+    @property
+    def whole(self) -> Guarantee:
+        """The guarantee for this silo's units over all that is planned."""
+        return self.cost(self.planned)
+
     def cost(self, releases: int) -> Guarantee:
-        """Returns the guarantee for this silo's units after ``releases`` releases that it contributed to."""
+        """Returns the guarantee for this silo's units of the whole training, or of more if it was asked more.
+
+        Guarantee:
+            It holds whenever the training ends. That of a prefix would hold only for a length that was fixed
+            beforehand, and a server can end when it likes (docs/theory/budgets.md). Of more than planned it
+            is that of a number fixed beforehand, as the largest one is that a limit leaves room for.
+        """
+        releases = max(releases, self.planned)
         if releases not in self._known:
             plan = by_contribution(self.plan)
             self._known[releases] = against(
                 plan, self.adversary, self.honest_silos, rounds=releases, silo=self.silo
             )
         return self._known[releases]
+
+    def added(self, releases: int) -> tuple[float, float]:
+        """Returns the (ε, δ) that so many releases add where ε and δ are added: of whole trainings.
+
+        Guarantee:
+            Trainings that are begun by what was seen add up, and each is charged before it begins. How far
+            one of them went, or by how much it went beyond its plan, may be chosen by what was seen; so each
+            counts as a whole, and a release beyond the plan begins another one.
+        """
+        whole, beyond = self.cost(self.planned), max(0, releases - self.planned)
+        # Those beyond may all be of the segment with the fewest.
+        fewest = min(self.plan.order.segments, default=self.planned)
+        trainings = 0 if releases == 0 else 1 + -(-beyond // fewest)
+        return trainings * whole.epsilon, trainings * whole.delta
 
     def of_filter(self, empty: AdaptiveFilter, releases: int) -> Cost:
         """Returns what so many releases take of an adaptive budget.
@@ -97,12 +137,10 @@ class Charge:
             self._shares[empty] = tuple(
                 tuple(self._share(empty, one) for one, _ in sorts) for sorts in self._sorts(0)
             )
-        taken = []
-        for shares, sorts in zip(self._shares[empty], self._sorts(releases), strict=True):
-            cost = Cost()
-            for share, (_, count) in zip(shares, sorts, strict=True):
-                cost = cost.plus(share, float(count))
-            taken.append(cost)
+        taken = [
+            Cost.total((share, float(count)) for share, (_, count) in zip(shares, sorts, strict=True))
+            for shares, sorts in zip(self._shares[empty], self._sorts(releases), strict=True)
+        ]
         return Cost(
             max(one.divergence for one in taken),
             max(one.log_ratio for one in taken),
@@ -131,7 +169,7 @@ class Charge:
             silo=self.silo,
         )
         try:
-            return Cost().plus(empty.cost(event), 1.0 / alike.rounds)
+            return Cost.total([(empty.cost(event), 1.0 / alike.rounds)])
         except UnsupportedAnalysisError as error:
             raise PolicyRefusal(RefusalCode.NOT_ALLOWED, str(error)) from None
 
@@ -141,7 +179,8 @@ class Account:
     """Every training of this silo with the number of releases charged, in all and in the present year.
 
     Trainings compose by addition of ε and of δ, which holds even if later plans depend on earlier results
-    (Rogers, Roth, Ullman, Vadhan 2016, section 3: basic composition is a valid privacy filter); or by a
+    (Rogers, Roth, Ullman, Vadhan 2016, section 3: basic composition is a valid privacy filter). Each counts
+    as a whole from its first contribution on, since its end may depend on results (`Charge.added`). Or by a
     filter, if the budget says so, whose limits were fixed before the first contribution
     (docs/theory/budgets.md).
 
@@ -203,8 +242,8 @@ class Account:
         spent = [(charge, count) for charge, count in self.charged.values() if count]
         filtered = self._filtered(limits)
         if filtered is None:
-            costs = [charge.cost(count) for charge, count in spent]
-            return sum(cost.epsilon for cost in costs), sum(cost.delta for cost in costs)
+            added = [charge.added(count) for charge, count in spent]
+            return sum(epsilon for epsilon, _ in added), sum(delta for _, delta in added)
         empty, taken = filtered
         return empty.epsilon_of(taken), empty.delta if spent else 0.0
 
@@ -235,9 +274,10 @@ class Account:
         """Yields a refusal for each rule of the budget that so many releases of a training would break."""
         cost = charge.cost(releases)
         yield from _beyond(
-            "max_epsilon_per_training", cost.epsilon, budget.max_epsilon_per_training, releases
+            ("max_epsilon_per_training", cost.epsilon, budget.max_epsilon_per_training),
+            ("max_delta_per_training", cost.delta, budget.max_delta_per_training),
+            releases=releases,
         )
-        yield from _beyond("max_delta_per_training", cost.delta, budget.max_delta_per_training, releases)
         yield from self._another_unit(charge)
         if unfixed := self.unfixed():
             yield PolicyRefusal(RefusalCode.BUDGET, unfixed)
@@ -259,11 +299,9 @@ class Account:
             return None
 
     def _of_filter(self, empty: AdaptiveFilter) -> Cost:
-        spent = Cost()
-        for charge, count in self.charged.values():
-            if count:
-                spent = spent.plus(charge.of_filter(empty, count))
-        return spent
+        return Cost.total(
+            (charge.of_filter(empty, count), 1.0) for charge, count in self.charged.values() if count
+        )
 
     def _another_unit(self, charge: Charge) -> Iterator[PolicyRefusal]:
         """A guarantee about records says nothing of persons, so that their costs cannot be added."""
@@ -298,8 +336,8 @@ def _no_room(
     """Yields a refusal for each of the limits, named by ``keys``, that would be exceeded."""
     empty = filter_of(limits)
     if empty is None:
-        for key, value, limit in zip(keys, account.total(limits), limits.pair, strict=True):
-            yield from _beyond(key, value, limit, releases)
+        used = zip(keys, account.total(limits), limits.pair, strict=True)
+        yield from _beyond(*used, releases=releases)
         return
     try:
         empty.after(account._of_filter(empty))
@@ -315,11 +353,13 @@ def _no_room(
         yield refusal
 
 
-def _beyond(key: str, value: float, limit: float, releases: int) -> Iterator[PolicyRefusal]:
-    if not value <= limit:
-        cost = epsilon_text(value) if "epsilon" in key else delta_text(value)
-        yield PolicyRefusal(
-            RefusalCode.BUDGET,
-            f"{releases} releases must stay within this silo's 'budget.{key}' = {limit}; they come to "
-            f"{cost}. Ask for fewer rounds or more noise; only the data owner can raise the limit.",
-        )
+def _beyond(*used: tuple[str, float, float], releases: int) -> Iterator[PolicyRefusal]:
+    """Yields a refusal for each key of the policy whose value is above its limit."""
+    for key, value, limit in used:
+        if not value <= limit:
+            cost = epsilon_text(value) if "epsilon" in key else delta_text(value)
+            yield PolicyRefusal(
+                RefusalCode.BUDGET,
+                f"{releases} releases must stay within this silo's 'budget.{key}' = {limit}; they come to "
+                f"{cost}. Ask for fewer rounds or more noise; only the data owner can raise the limit.",
+            )

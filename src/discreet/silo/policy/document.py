@@ -184,7 +184,10 @@ class Limits:
     def composed_text(self) -> str:
         """Says in one sentence how trainings add up, and under a filter why ε cannot be divided."""
         if self.composition == "sum":
-            return "ε and δ of all trainings are added"
+            return (
+                "ε and δ of all trainings are added, each as a whole from its first contribution on, since "
+                "what it released may decide when it ends"
+            )
         measure = {"renyi": "Rényi divergences", "gaussian": "Gaussian releases"}[self.composition]
         return (
             f"trainings compose by a filter of {measure}, whose ε is high after the first release and then "

@@ -13,12 +13,11 @@ from pathlib import Path, PurePath
 
 from torch import nn
 
-from discreet.config.data import features_named, source_text
+from discreet.config.data import features_named
 from discreet.config.weight_files import weight_files
 from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
 from discreet.plan import Plan, load_plan, parse_plan, wire_terms
-from discreet.plan.counted import contributions_of
 from discreet.plan.follows import unlike_its_config
 from discreet.plan.public_model import public_model
 from discreet.privacy.guarantee import Guarantee
@@ -36,16 +35,22 @@ class Approval:
     """What the silo agrees to, in its own numbers.
 
     Attributes:
-        plan: as proposed, and as planned again here.
-        model: the public model, built here.
         charge: how the training is charged at this silo.
-        cost: the guarantee for this silo's units over all its contributions, under the owner's assumption.
+        model: the public model, built here.
     """
 
-    plan: Plan
-    model: nn.Module
     charge: Charge
-    cost: Guarantee
+    model: nn.Module
+
+    @property
+    def plan(self) -> Plan:
+        """The plan as proposed, and as planned again here."""
+        return self.charge.plan
+
+    @property
+    def cost(self) -> Guarantee:
+        """The guarantee for this silo's units over all its contributions, under the owner's assumption."""
+        return self.charge.whole
 
 
 def read_plan(document: bytes) -> Plan:
@@ -93,11 +98,29 @@ def review(proposed: Plan, policy: Policy, account: Account, *, today: date, app
     Raises:
         PolicyRefusal: with a reason that is safe to show to the server.
     """
-    for objection in objections(proposed, policy, account, today=today, approved=approved):
+    return afforded(priced(proposed, policy, today), policy, account, approved)
+
+
+def priced(proposed: Plan, policy: Policy, today: date) -> Charge:
+    """Returns how a plan would be charged, once it keeps the rules and follows from its own config.
+
+    Raises:
+        PolicyRefusal: for the first rule that it breaks, or the first value that does not follow.
+    """
+    for objection in _broken_rules(proposed, policy, today):
         raise objection
-    plan = _with_own_files(proposed, policy)
-    charged = Charge.under(plan, policy)
-    return Approval(plan, _public_model(plan), charged, charged.cost(contributions_of(plan, policy.silo)))
+    return _planned_again(proposed, policy)
+
+
+def afforded(charge: Charge, policy: Policy, account: Account, approved: Set[str]) -> Approval:
+    """Takes part in a plan that `priced` let through, if the owner can afford it; builds its model last.
+
+    Raises:
+        PolicyRefusal: as `review`.
+    """
+    for objection in _not_afforded(charge, policy, account, approved):
+        raise objection
+    return Approval(charge, _public_model(charge.plan))
 
 
 def objections(
@@ -106,27 +129,30 @@ def objections(
     """Yields every reason for which a silo would not take part, each with what it would need.
 
     What a plan costs is worked out only if it follows from its own config: else its own numbers, which are
-    then nobody's, would be weighed. To stop after the first reason is to compute none of the others.
+    then nobody's, would be weighed.
     """
-    of_files = list(_not_of_files(plan, policy))
-    yield from of_files
     yield from _broken_rules(plan, policy, today)
-    if of_files:
+    if any(_not_of_files(plan, policy)):
         return  # to plan again could open what the policy does not name
-    plan = _with_own_files(plan, policy)
     try:
-        _check_plan_follows(plan)
-        charge = Charge.under(plan, policy)
+        charge = _planned_again(plan, policy)
     except PolicyRefusal as refusal:
         yield refusal
         return
-    yield from _unsafe(charge)
-    releases = contributions_of(plan, policy.silo)
-    yield from account.refusals(policy.budget, charge, releases)
-    cost = charge.cost(releases)
-    if cost.status is Status.CONDITIONAL and not policy.require.accept_conditional:
-        yield _not_allowed("guarantee", "one that does not rest on unproven assumptions", cost.status.value)
-    digest = plan.digest()
+    yield from _not_afforded(charge, policy, account, approved)
+
+
+def _not_afforded(
+    charge: Charge, policy: Policy, account: Account, approved: Set[str]
+) -> Iterator[PolicyRefusal]:
+    """Weighs what a plan costs; to stop after the first reason is to compute none of the others."""
+    yield from _of_honest_silos(charge)
+    yield from _of_colluders(charge)
+    yield from account.refusals(policy.budget, charge, charge.planned)
+    status = charge.whole.status
+    if status is Status.CONDITIONAL and not policy.require.accept_conditional:
+        yield _not_allowed("guarantee", "one that does not rest on unproven assumptions", status.value)
+    digest = charge.plan.digest()
     if policy.require.approval == "person" and digest not in approved:
         yield PolicyRefusal(
             RefusalCode.APPROVAL,
@@ -134,16 +160,9 @@ def objections(
         )
 
 
-def _unsafe(charge: Charge) -> Iterator[PolicyRefusal]:
-    for check in (_check_honest, _check_colluders):
-        try:
-            check(charge)
-        except PolicyRefusal as refusal:
-            yield refusal
-
-
 def _broken_rules(plan: Plan, policy: Policy, today: date) -> Iterator[PolicyRefusal]:
     """Compares what the plan asks with what the policy allows; nothing is built or loaded yet."""
+    yield from _not_of_files(plan, policy)
     require = policy.require
     if today > policy.expires:
         yield PolicyRefusal(
@@ -191,9 +210,9 @@ def carried_out_mode(plan: Plan) -> str:
 
 def _not_of_files(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
     """Checks what the plan would have this silo load."""
-    data, source = plan.data, source_text(plan.data.source)
-    if policy.data.source == "plan" and source not in BUNDLED:
-        yield _not_allowed("data.source", "one of " + ", ".join(BUNDLED), source)
+    data = plan.data
+    if policy.data.source == "plan" and data.source_text not in BUNDLED:
+        yield _not_allowed("data.source", "one of " + ", ".join(BUNDLED), data.source_text)
     kind, _, name = (data.transform or "").partition(":")
     if kind == "map" or (kind == "network" and not permitted(policy.require.models, name, "")):
         allowed = "one named in require.models" if kind == "network" else "no function of one's own"
@@ -259,8 +278,9 @@ def _public_model(plan: Plan) -> nn.Module:
         ) from None
 
 
-def _check_plan_follows(plan: Plan) -> None:
+def _planned_again(proposed: Plan, policy: Policy) -> Charge:
     """Plans again from config and facts, and refuses any difference in noise, grid, floors or guarantee."""
+    plan = _with_own_files(proposed, policy)
     try:
         difference = unlike_its_config(plan)
     except (ConfigurationError, PrivacyRefusal) as error:
@@ -276,11 +296,12 @@ def _check_plan_follows(plan: Plan) -> None:
             f"the plan must follow from its own config; {difference}. "
             "The plan was altered, or the parties run different versions of discreet.",
         )
+    return Charge.under(plan, policy)
 
 
-def _check_honest(charge: Charge) -> None:
+def _of_honest_silos(charge: Charge) -> Iterator[PolicyRefusal]:
     if not charge.honest_inputs >= 2:
-        raise PolicyRefusal(
+        yield PolicyRefusal(
             RefusalCode.NOT_ALLOWED,
             f"at least 2 honest silos must survive if {charge.max_colluding} collude, as this silo assumes; "
             f"the plan's min_survivors = {charge.plan.thresholds.min_survivors} leaves "
@@ -288,7 +309,7 @@ def _check_honest(charge: Charge) -> None:
         )
 
 
-def _check_colluders(charge: Charge) -> None:
+def _of_colluders(charge: Charge) -> Iterator[PolicyRefusal]:
     """Refuses shares, confirmations and graphs that the number of colluders assumed here could get around."""
     protocol, assumed = charge.plan.protocol, charge.max_colluding
     if not isinstance(protocol, Bonawitz | Bell):
@@ -296,12 +317,12 @@ def _check_colluders(charge: Charge) -> None:
     try:
         protocol.check_against(wire_terms(charge.plan, session=bytes(DIGEST_BYTES)), assumed)
     except ConfigurationError as error:
-        raise PolicyRefusal(
+        yield PolicyRefusal(
             RefusalCode.NOT_ALLOWED,
             f"the plan's secure aggregation must withstand {assumed} colluding silos, as this silo assumes; "
             f"it is made for {charge.plan.thresholds.max_colluding}: {error} "
             f"Set 'aggregation.max_colluding' to at least {assumed}.",
-        ) from None
+        )
 
 
 def _not_allowed(what: str, allowed: str, got: str) -> PolicyRefusal:

@@ -11,6 +11,7 @@ does not use the two names that are replaced, all is as slow as before.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import subprocess
 import sys
 import time
@@ -56,14 +57,18 @@ def _start_superexec(command: list[str]) -> subprocess.Popen[bytes]:
 
 def _start_app(command: list[str], **streams: Any) -> None:
     if command[0] == _CLIENTAPP:
-        multiprocessing.Process(target=_client_app, args=(command,)).start()
+        multiprocessing.Process(target=_client_app, args=(command, streams)).start()
     else:
         subprocess.Popen(command, **streams)  # noqa: S603 (the SuperExec's own command)
 
 
-def _client_app(command: list[str]) -> None:
+def _client_app(command: list[str], streams: dict[str, Any]) -> None:
     from flwr.supernode.cli import flwr_clientapp
 
+    for descriptor, name in enumerate(("stdout", "stderr"), start=1):
+        # All that Flower asks for: a fork shares the descriptors of the process that it was forked from.
+        if streams.get(name) == subprocess.DEVNULL:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
     sys.argv = command
     flwr_clientapp()
 
