@@ -210,11 +210,12 @@ def federation_of(
     from discreet.models.public_weights import PublicWeights
     from discreet.models.transforms import transformed
 
-    weights = None
-    if data.pretrained is not None:
-        path = data.pretrained.file or data.transform.partition(":")[2]
-        weights = PublicWeights(path, data.pretrained.sha256)
-    return transformed(federation, data.transform, data.feature_norm_bound, weights, cache)
+    stated = data.pretrained
+    path = (stated.file if stated is not None else None) or data.transform.partition(":")[2]
+    weights = PublicWeights(path, None if stated is None else stated.sha256)
+    # Beside those of all records, which are removed with them.
+    kept = cache / data.asked if cache is not None and data.asked == "held-out" else cache
+    return transformed(federation, data.transform, data.feature_norm_bound, weights, kept)
 
 
 def _partition(data: DataConfig) -> Partition | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from contextlib import suppress
 
 import numpy as np
 
@@ -40,8 +39,12 @@ def mapped(
     Raises:
         ConfigurationError: if the records do not suit the map.
     """
-    parts = [part for silo in federation.silos for part in (silo.train, silo.test)]
-    features = iter(_kept([part.features for part in parts], feature_map, norm_bound, cache))
+    parts = [part.features for silo in federation.silos for part in (silo.train, silo.test)]
+    notes: list[str] = []
+    if cache is None or norm_bound is None:
+        features = iter(_mapped(parts, feature_map, norm_bound))
+    else:
+        features = iter(_kept(parts, feature_map, norm_bound, cache, notes))
     silos = tuple(
         dataclasses.replace(
             silo,
@@ -56,6 +59,7 @@ def mapped(
         feature_shape=silos[0].train.features.shape[1:],
         feature_norm_bound=norm_bound,
         feature_names=(),
+        warnings=(*federation.warnings, *notes),
     )
 
 
@@ -65,19 +69,22 @@ def mapped_records(records: Float32s, feature_map: FeatureMap, norm_bound: float
 
 
 def _kept(
-    parts: list[Float32s], feature_map: FeatureMap, norm_bound: float | None, cache: FeatureCache | None
+    parts: list[Float32s], feature_map: FeatureMap, norm_bound: float, cache: FeatureCache, notes: list[str]
 ) -> list[Float32s]:
-    """Maps all parts, or finds what they were mapped to before."""
-    if cache is None:
-        return _mapped(parts, feature_map, norm_bound)
-    counts = [len(part) for part in parts]
-    place = cache.place(parts)
-    found = cache.load(place, sum(counts))
+    """Maps all parts, or finds what they were mapped to before; no disk decides whether there are any."""
+    counts, place = [len(part) for part in parts], cache.place(parts)
+    width = _mapped([parts[0][:0]], feature_map, norm_bound)[0].shape[1]
+    found = cache.load(place, (sum(counts), width), norm_bound)
     if found is not None:
         return np.split(found, np.cumsum(counts)[:-1])
     made = _mapped(parts, feature_map, norm_bound)
-    with suppress(OSError):  # a full disk makes the next training slower, and no more
+    try:
         cache.store(place, np.concatenate(made))
+    except OSError as error:
+        notes.append(
+            f"features must be kept in {cache.folder}, and cannot: {error.strerror}. They are made each "
+            "time. Remove the folder if records have left."
+        )
     return made
 
 

@@ -55,13 +55,14 @@ class FineTuning:
         trained: layers that are trained whole, by name or pattern.
         adapted: linear layers with a low-rank update.
         rank: of these updates.
-        weights: of the frozen layers; None leaves those of the factory.
+        weights: of the frozen layers: a file's, or the tensors of a released model, of which only what the
+            file holds is taken; None leaves those of the factory.
     """
 
     trained: tuple[str, ...] = ()
     adapted: tuple[str, ...] = ()
     rank: int = 1
-    weights: PublicWeights | None = None
+    weights: PublicWeights | Mapping[str, torch.Tensor] | None = None
 
     def apply(self, network: nn.Module) -> None:
         """Loads the public weights, freezes them, and adds the updates, in place.
@@ -71,14 +72,19 @@ class FineTuning:
             file, and no parameter is trained but those layers' and each update's B.
 
         Raises:
-            ConfigurationError: if a name fits no layer, a layer is not linear, or the file does not fit.
+            ConfigurationError: if a name fits no layer, a layer is not linear, the file does not fit, or a
+                trained or adapted layer shares its weights with another that is not.
         """
         names = dict(network.named_modules())
         trained = [name for pattern in self.trained for name in _fitting(pattern, names, "trained")]
         adapted = [name for pattern in self.adapted for name in _fitting(pattern, names, "adapters.layers")]
+        _require_apart(network, trained, adapted)
         kept = {key: tensor for key, tensor in network.state_dict().items() if not _below(key, trained)}
-        if self.weights is not None:
+        if isinstance(self.weights, PublicWeights):
             fill(kept, self.weights.tensors(), name=PurePath(self.weights.path).name)
+        elif self.weights is not None:
+            released = {_in_release(key, adapted): tensor for key, tensor in kept.items()}
+            fill(released, self.weights, name="the released model")
         for key, parameter in network.named_parameters():
             parameter.requires_grad_(_below(key, trained))
         for name in dict.fromkeys(adapted):
@@ -101,6 +107,33 @@ def merged(network: nn.Module) -> nn.Module:
         owner, _, leaf = name.rpartition(".")
         setattr(whole.get_submodule(owner), leaf, layer.merged())
     return whole
+
+
+def _require_apart(network: nn.Module, trained: Iterable[str], adapted: Iterable[str]) -> None:
+    """Refuses weights that are on both sides of a border: what moved one layer would move the other too."""
+    sides: dict[int, set[str]] = {}
+    names: dict[int, list[str]] = {}
+    tensors = (
+        network.named_parameters(remove_duplicate=False),
+        network.named_buffers(remove_duplicate=False),
+    )
+    for key, tensor in (one for both in tensors for one in both):
+        side = "trained" if _below(key, trained) else key if _below(key, adapted) else "frozen"
+        memory = tensor.untyped_storage().data_ptr()
+        sides.setdefault(memory, set()).add(side)
+        names.setdefault(memory, []).append(key)
+    for memory, found in sides.items():
+        if memory and len(found) > 1:
+            raise ConfigurationError(
+                f"{' and '.join(names[memory])} share their weights, so they must all be trained or all be "
+                "frozen, without an adapter; they are not. Name all of them in 'model.trained', or none."
+            )
+
+
+def _in_release(key: str, adapted: Iterable[str]) -> str:
+    """Returns the name that a tensor of the file has in a released model."""
+    owner, _, leaf = key.rpartition(".")
+    return f"{owner}.layer.{leaf}" if owner in adapted else key
 
 
 def _fitting(pattern: str, names: Mapping[str, nn.Module], key: str) -> list[str]:

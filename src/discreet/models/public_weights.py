@@ -27,22 +27,28 @@ class PublicWeights:
     path: str
     sha256: str | None
 
-    def read(self) -> bytes:
-        """Returns the file's bytes, which have the stated hash.
+    def read(self, most: int | None = None) -> bytes:
+        """Returns the file's bytes, which have the stated hash; what is loaded is made of these.
+
+        Args:
+            most: bytes that a file may have; None sets no bound.
 
         Raises:
-            ConfigurationError: if the file cannot be read, or is another one than was agreed.
+            ConfigurationError: if the file cannot be read, is too large, or is another one than was agreed.
         """
         path = Path(os.path.expandvars(self.path))
         try:
-            data = path.read_bytes()
+            with path.open("rb") as file:
+                data = file.read() if most is None else file.read(most + 1)
         except OSError as error:
             raise ConfigurationError(f"Cannot read weights from {path.name}: {error.strerror}.") from error
-        found = hashlib.sha256(data).hexdigest()
-        if self.sha256 not in (None, found):
+        if most is not None and len(data) > most:
+            raise ConfigurationError(f"{path.name} must have at most {most:,} bytes; it has more.")
+        # Whoever proposed the hash hears no other one of this machine's files.
+        if self.sha256 not in (None, hashlib.sha256(data).hexdigest()):
             raise ConfigurationError(
-                f"'sha256' must be that of the public weights {path.name}, {found}; got {self.sha256}. Take "
-                "the file that was agreed on, or state the hash of this one."
+                f"'sha256' must be that of the public weights {path.name}; {self.sha256} is not. Take the "
+                "file that was agreed on, or state what sha256sum says of this one."
             )
         return data
 
@@ -75,14 +81,15 @@ def fill(targets: Mapping[str, torch.Tensor], tensors: Mapping[str, torch.Tensor
     with torch.no_grad():
         for key, target in targets.items():
             if key not in tensors:
-                held = ", ".join(sorted(tensors)[:5])
+                others = ", ".join(sorted(tensors)[:5])
                 raise ConfigurationError(
-                    f"{name} must hold {key!r}, which is frozen; it holds {held or 'nothing'}, … Name the "
+                    f"{name} must hold {key!r}, which is frozen; it holds {others or 'nothing'}, … Name the "
                     "layer in 'trained' if it is to be trained, or rename it in the network."
                 )
-            if target.shape != tensors[key].shape:
+            held = tensors[key]
+            if (target.shape, target.dtype.is_floating_point) != (held.shape, held.dtype.is_floating_point):
                 raise ConfigurationError(
-                    f"{name} must hold {key!r} in the network's shape {tuple(target.shape)}; got "
-                    f"{tuple(tensors[key].shape)}."
+                    f"{name} must hold {key!r} in the network's shape {tuple(target.shape)}, "
+                    f"{target.dtype}; got {tuple(held.shape)}, {held.dtype}."
                 )
-            target.copy_(tensors[key])
+            target.copy_(held)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from pathlib import Path
 
 from discreet.arrays import Float32s
@@ -39,7 +38,7 @@ def transformed(
         transform: a known map, ``residual:FILE`` for the last layer of a network, ``map:module:function``, or
             ``onnx:FILE`` or ``network:module:factory`` for a frozen network.
         norm_bound: that features are scaled to, 1 if None; networks on top of maps have none.
-        weights: the public weights of a network.
+        weights: the public weights of a network, which a map by a network needs.
         cache: folder where a silo keeps the features that a network with stated weights made.
 
     Raises:
@@ -86,10 +85,8 @@ def _map_and_bound(
     bound = norm_bound or _NORM_BOUND
     scheme, _, name = transform.partition(":")
     match scheme:
-        case "residual":
-            if weights is not None:
-                weights.read()
-            return FrozenResidual.load(Path(os.path.expandvars(name))), bound
+        case "residual" if weights is not None:
+            return FrozenResidual.load(weights), bound
         case "onnx" if weights is not None:
             return FrozenMap.onnx(weights, feature_shape), bound
         case "network" if weights is not None:

@@ -72,7 +72,7 @@ def assuming(
     own_model = (STATELESS,) if stateless else ()
     own_loss = () if config.model.loss is None else (OWN_LOSS,)
     # A map that was fitted to clients' records would tell of them, whatever the unit is.
-    own_map = (OWN_MAP,) if (config.data.transform or "").startswith(("map:", "onnx:", "network:")) else ()
+    own_map = (OWN_MAP,) if (config.data.transform or "").startswith(("map:", "network:")) else ()
     assumed = [DROPPING_OUT, _RANDOM_BITS, SAMPLER_ASSUMPTION]
     status = guarantee.status
     match guarantee.adversary:

@@ -11,15 +11,13 @@ import torch
 from torch import nn
 
 from discreet.config import Config
-from discreet.config.model import ModelConfig
 from discreet.errors import ConfigurationError
 from discreet.kinds import Asked
 from discreet.kinds.model_facts import LINEAR_HEADS, ModelFacts, answers_facts
 from discreet.models import Answers, build_model, count_weights, described
 from discreet.models.adapters import FineTuning
 from discreet.models.build import BUNDLED
-from discreet.models.parameters import frozen
-from discreet.models.public_weights import PublicWeights, fill
+from discreet.models.public_weights import PublicWeights
 from discreet.plan.asked import asked_blocks
 from discreet.plan.plan import Plan
 
@@ -42,7 +40,7 @@ def made_model(
         num_classes: number of label values.
         stated: weights that a plan names; None compares none.
         released: tensors of a released model, whose frozen ones are taken in place of the file of public
-            weights; the digest of what is returned says whether they are the same.
+            weights; all else follows from the seed, and the digest of what is returned says whether it does.
 
     Raises:
         ConfigurationError: if it cannot be built here.
@@ -64,24 +62,26 @@ def made_model(
             seed=config.model.seed,
             mixes_records=config.training.local.clips_whole_update,
             labels=config.data.several,
-            tuning=_tuning(config.model, from_file=released is None),
+            tuning=_tuning(config, released),
         )
-        if released is not None:
-            tensors = {name: torch.from_numpy(array) for name, array in released.items()}
-            fill(frozen(made), tensors, name="the released model")
         return made, described(made, shape)
     dimension = Asked(blocks).dimension
     return Answers(dimension), answers_facts(dimension)
 
 
-def _tuning(model: ModelConfig, *, from_file: bool) -> FineTuning | None:
+def _tuning(config: Config, released: Mapping[str, npt.NDArray[Any]] | None) -> FineTuning | None:
     """Returns what of a model is trained; None where the factory says it."""
+    model = config.model
     if model.trained is None and model.adapters is None:
         return None
-    stated, weights = model.pretrained, None
-    if from_file and stated is not None and stated.file is not None:
+    stated, adapters = model.pretrained, model.adapters
+    weights: PublicWeights | dict[str, torch.Tensor] | None = None
+    if stated is not None and released is not None:
+        # With several labels the network is a part of what is released.
+        wrapped = "network." if config.data.several else ""
+        weights = {name.removeprefix(wrapped): torch.from_numpy(one) for name, one in released.items()}
+    elif stated is not None and stated.file is not None:
         weights = PublicWeights(stated.file, stated.sha256)
-    adapters = model.adapters
     return FineTuning(
         model.trained or (),
         adapters.layers if adapters is not None else (),

@@ -127,13 +127,15 @@ class Run:
         """
         return evaluations_of(self.record)
 
-    def verify(self, *, key: str | None = None, records: str | Path | None = None) -> tuple[Finding, ...]:
+    def verify(
+        self, *, key: str | None = None, records: str | Path | None = None, weights: str | Path | None = None
+    ) -> tuple[Finding, ...]:
         """Works every number of the run out again; see `discreet.verify.verify`.
 
         Raises:
             VerificationFailure: for the first thing that is wrong.
         """
-        return tuple(verify(self.path, key=key, records=records, own_code=self.own_code))
+        return tuple(verify(self.path, key=key, records=records, own_code=self.own_code, weights=weights))
 
     def shapes(self) -> Shapes:
         """Returns what a linear model over a table says: what each column adds to the log-odds.

@@ -46,7 +46,7 @@ def check_plan(evidence: Evidence) -> Finding:
     plan = evidence.run.plan
     try:
         if _may_build(evidence):
-            _model(evidence.run)
+            _model(evidence)
         again = make_plan(plan.config, plan.facts)
     except VerificationFailure:
         raise
@@ -72,7 +72,7 @@ def check_models(evidence: Evidence) -> Finding:
             Basis.CHAINED,
             f"as the ledger names it; {_NOT_BUILT}",
         )
-    model = _model(evidence.run)
+    model = _model(evidence)
     intents = [entry for entry in evidence.run.entries if isinstance(entry, Intent)]
     announced = initial_state(evidence.run.plan, flatten(model)).announced()
     if intents and intents[0].started_from != hashlib.sha256(announced.tobytes()).hexdigest():
@@ -90,7 +90,19 @@ def check_models(evidence: Evidence) -> Finding:
         )
     asked = bool(evidence.run.plan.questions)
     what, numbers = ("released sum, state", "numbers") if asked else ("model, state", "weights")
-    return Finding(what, Basis.RECOMPUTED, f"{len(parameters):,} {numbers}, as the ledger names them")
+    return Finding(
+        what, Basis.RECOMPUTED, f"{len(parameters):,} {numbers}, as the ledger names them{_frozen(evidence)}"
+    )
+
+
+def _frozen(evidence: Evidence) -> str:
+    """Says how the frozen layers of a released model were checked."""
+    stated = evidence.run.plan.model.pretrained
+    if stated is None:
+        return ""
+    if evidence.weights is not None:
+        return f"; frozen weights are those of the file, SHA-256 {stated.sha256[:12]}…"
+    return "; frozen weights NOT COMPARED with the public file (--weights FILE compares)"
 
 
 def released_tensors(run: RunRecord) -> Mapping[str, npt.NDArray[Any]] | None:
@@ -101,9 +113,11 @@ def released_tensors(run: RunRecord) -> Mapping[str, npt.NDArray[Any]] | None:
     return read_model_file(file.read_bytes(), name=file.name).tensors
 
 
-def _model(run: RunRecord) -> nn.Module:
-    """Builds the plan's model; weights that training leaves as they are come from the released model."""
-    return public_model(run.plan, released_tensors(run))
+def _model(evidence: Evidence) -> nn.Module:
+    """Builds the plan's model; its public weights are the file's, or, without it, the released model's."""
+    if evidence.weights is None:
+        return public_model(evidence.run.plan, released_tensors(evidence.run) or {})
+    return public_model(evidence.run.plan.with_own_files(lambda _: str(evidence.weights)))
 
 
 def _checked_origin(run: RunRecord) -> str:
@@ -218,7 +232,7 @@ def _require_best(run: RunRecord) -> None:
 def _final_parameters(evidence: Evidence) -> Floats:
     """Returns the released weights; the initial ones if no release is completed."""
     saved = saved_parameters(evidence.run)
-    return flatten(_model(evidence.run)) if saved is None else saved
+    return flatten(_model(evidence)) if saved is None else saved
 
 
 def _prepared(run: RunRecord) -> PreparedBy | None:
@@ -256,7 +270,7 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
     except ConfigurationError as error:
         raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
     federation = ToMeasure(evidence.run.plan, federation).after(_prepared(evidence.run))
-    model, parameters = _model(evidence.run), _final_parameters(evidence)
+    model, parameters = _model(evidence), _final_parameters(evidence)
     measured = measure(model, federation, parameters)
     stated = stated_measurements(evidence.run)
     if not stated:

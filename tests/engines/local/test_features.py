@@ -93,7 +93,7 @@ def test_a_frozen_residual_network_by_config(tmp_path: Path, monkeypatch: pytest
 
 def test_a_missing_file_of_weights_is_named(tmp_path: Path) -> None:
     config = parse_config(document(images(tmp_path, 3, 16, 16), "residual:none.npz", "logistic", STABLE))
-    with pytest.raises(ConfigurationError, match=r"residual weights from none\.npz"):
+    with pytest.raises(ConfigurationError, match=r"Cannot read weights from none\.npz"):
         federation_of(config.data)
 
 

@@ -147,13 +147,63 @@ def test_names_that_do_not_fit_are_refused(changes: dict[str, Any], message: str
         tuned(None, **changes)
 
 
+class Tied(Attention):
+    """A layer has its weights from another, whole or as a part of one array."""
+
+    how = "same"
+
+    def __init__(self) -> None:
+        super().__init__()
+        if self.how == "same":
+            self.value.weight = self.query.weight
+        if self.how == "view":
+            self.head.weight = nn.Parameter(self.query.weight.detach()[:3])
+
+
+def tied(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    return Tied()
+
+
+@pytest.mark.parametrize(
+    ("how", "adapted", "message"),
+    [
+        ("same", "query", r"query\.weight and value\.weight share their weights.*must all be trained"),
+        ("same", "*e*r*", r"query\.weight and value\.weight share"),
+        ("view", "value", r"query\.weight and head\.weight share"),
+        ("none", "value", None),
+        ("same", None, None),
+    ],
+)
+def test_weights_on_both_sides_of_the_border_are_refused(
+    how: str, adapted: str | None, message: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Tied, "how", how)
+    tuning = FineTuning(("head",), () if adapted is None else (adapted,))
+    if message is None:
+        build_model(f"{HERE}:tied", SHAPE, 3, seed=0, tuning=tuning)
+        return
+    with pytest.raises(ConfigurationError, match=message):
+        build_model(f"{HERE}:tied", SHAPE, 3, seed=0, tuning=tuning)
+
+
+def in_half_precision(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    network = Attention()
+    network.query.weight = nn.Parameter(network.query.weight.bfloat16())
+    return network
+
+
+def test_weights_that_no_released_file_could_hold_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"got torch\.bfloat16 in 'query\.weight'.*\.float\(\)"):
+        build_model(f"{HERE}:in_half_precision", SHAPE, 3, seed=0, tuning=FineTuning(("head",)))
+
+
 @pytest.mark.parametrize(
     ("tensors", "message"),
     [
         ({"query.weight": torch.zeros(6, 6)}, "must hold 'query.bias', which is frozen"),
         (
             {"query.weight": torch.zeros(6, 5)},
-            r"in the network's shape \(6, 6\); got \(6, 5\)",
+            r"in the network's shape \(6, 6\), torch\.float32; got \(6, 5\)",
         ),
     ],
 )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import stat
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from onnx import TensorProto, helper, save_model
 from safetensors.torch import save_file
 from torch import nn
 
@@ -26,7 +28,7 @@ RECORDS = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
 
 
 class Picky(nn.Module):
-    """Raises for a whole batch if one record is crafted; counts how often it was asked."""
+    """Raises for a crafted record, and would mix the records of a batch; counts how often it was asked."""
 
     asked = 0
 
@@ -36,97 +38,103 @@ class Picky(nn.Module):
 
     def forward(self, records: torch.Tensor) -> torch.Tensor:
         Picky.asked += 1
-        if bool((records > 50).any()):
+        if bool((records == 100.0).any()):
             raise RuntimeError("crafted")
-        answer: torch.Tensor = self.norm(self.layer(records))
+        answer: torch.Tensor = self.norm(self.layer(records)) * records.mean()
         return answer
 
 
-class Mixes(Picky):
+class Forgetful(Picky):
+    """Answers otherwise the second time."""
+
     def forward(self, records: torch.Tensor) -> torch.Tensor:
-        answer: torch.Tensor = self.layer(records - records.mean(dim=0))
-        return answer
+        return super().forward(records) + Picky.asked
 
 
 def picky(feature_shape: tuple[int, ...]) -> nn.Module:
     return Picky()
 
 
-def mixes(feature_shape: tuple[int, ...]) -> nn.Module:
-    return Mixes()
+def picky_too(feature_shape: tuple[int, ...]) -> nn.Module:
+    return Picky()
+
+
+def forgetful(feature_shape: tuple[int, ...]) -> nn.Module:
+    return Forgetful()
 
 
 def no_vector(feature_shape: tuple[int, ...]) -> nn.Module:
-    network = Picky()
-    network.norm = nn.Unflatten(1, (2, 1))  # type: ignore[assignment]
-    return network
+    return nn.Sequential(Picky(), nn.Unflatten(1, (2, 1)))
+
+
+instance, part = nn.Linear(3, 2), functools.partial(picky)
 
 
 def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def stored(path: Path, network: nn.Module) -> PublicWeights:
+    save_file(network.state_dict(), path)
+    return PublicWeights(str(path), sha256(path))
+
+
 @pytest.fixture
 def weights(tmp_path: Path) -> PublicWeights:
     torch.manual_seed(3)
-    path = tmp_path / "picky.safetensors"
-    save_file(Picky().state_dict(), path)
-    return PublicWeights(str(path), sha256(path))
-
-
-def onnx_file(path: Path, rows: Any, *, mix: bool = False) -> PublicWeights:
-    """y = x + x, or with records mixed x minus the mean of all."""
-    nodes = [helper.make_node("Add", ["x", "x"], ["y"])]
-    if mix:
-        nodes = [
-            helper.make_node("ReduceMean", ["x", "axes"], ["m"]),
-            helper.make_node("Sub", ["x", "m"], ["y"]),
-        ]
-    axes = [helper.make_tensor("axes", TensorProto.INT64, [1], [0])] if mix else []
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [rows, 3]) for name in ("x", "y")]
-    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], initializer=axes)
-    save_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), str(path))
-    return PublicWeights(str(path), sha256(path))
+    return stored(tmp_path / "picky.safetensors", Picky())
 
 
 def test_a_network_answers_with_its_file_and_its_running_statistics(weights: PublicWeights) -> None:
-    found = FrozenMap.network(f"{HERE}:picky", weights, (3,))
     network = Picky()
     network.load_state_dict(dict(weights.tensors()))
-    np.testing.assert_allclose(
-        found(RECORDS), network.eval()(torch.from_numpy(RECORDS)).detach(), rtol=1e-6, atol=1e-6
-    )
+    expected = [network.eval()(torch.from_numpy(one[None])).detach()[0].numpy() for one in RECORDS]
+    found = FrozenMap.network(f"{HERE}:picky", weights, (3,))(RECORDS)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
-def test_a_record_on_which_it_raises_harms_no_other(weights: PublicWeights) -> None:
+def test_no_record_hears_of_another_even_if_the_network_raises_or_would_mix_them(
+    weights: PublicWeights,
+) -> None:
     found, crafted = FrozenMap.network(f"{HERE}:picky", weights, (3,)), RECORDS.copy()
     crafted[2] = 100.0
     answers, before = found(crafted), found(RECORDS)
     np.testing.assert_array_equal(np.delete(answers, 2, axis=0), np.delete(before, 2, axis=0))
+    np.testing.assert_array_equal(found(RECORDS[3:4]), before[3:4])
     assert (answers[2] == 0.0).all()
     assert found.unusable == 1
 
 
-@pytest.mark.parametrize("rows", ["n", 1, 2])
-def test_an_onnx_file_answers_in_batches_of_any_size(rows: Any, tmp_path: Path) -> None:
-    if rows == 2:  # five records are no whole number of batches of two, nor are three probes
-        with pytest.raises(ConfigurationError, match="must take records of shape"):
-            FrozenMap.onnx(onnx_file(tmp_path / "f.onnx", rows), (3,))
-        return
-    np.testing.assert_allclose(
-        FrozenMap.onnx(onnx_file(tmp_path / "f.onnx", rows), (3,))(RECORDS), 2 * RECORDS, rtol=1e-6
-    )
+def test_weights_in_half_precision_are_loaded_exactly(tmp_path: Path) -> None:
+    halves = {name: value.bfloat16() for name, value in Picky().state_dict().items() if "num" not in name}
+    path = tmp_path / "half.safetensors"
+    save_file(halves | {"norm.num_batches_tracked": torch.tensor(0)}, path)
+    whole = stored(tmp_path / "whole.safetensors", _widened(halves))
+    half = PublicWeights(str(path), sha256(path))
+    answers = [FrozenMap.network(f"{HERE}:picky", one, (3,))(RECORDS) for one in (half, whole)]
+    np.testing.assert_array_equal(*answers)
 
 
-def test_what_mixes_records_or_is_another_file_is_refused(weights: PublicWeights, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="features that depend on no other record"):
-        FrozenMap.network(f"{HERE}:mixes", weights, (3,))
-    with pytest.raises(ConfigurationError, match="features that depend on no other record"):
-        FrozenMap.onnx(onnx_file(tmp_path / "m.onnx", "n", mix=True), (3,))
-    with pytest.raises(ConfigurationError, match="'sha256' must be that of the public weights"):
-        FrozenMap.onnx(PublicWeights(str(tmp_path / "m.onnx"), "0" * 64), (3,))
-    with pytest.raises(ConfigurationError, match="must be an ONNX file with one input"):
-        FrozenMap.onnx(weights, (3,))
+def _widened(halves: dict[str, torch.Tensor]) -> nn.Module:
+    network = Picky()
+    network.load_state_dict({name: value.float() for name, value in halves.items()}, strict=False)
+    return network
+
+
+@pytest.mark.parametrize(
+    ("factory", "message"),
+    [
+        ("forgetful", "must answer a record alike whatever it was asked before"),
+        ("instance", "must be a function or a class.*got an object of the type Linear"),
+        ("part", "must be a function or a class.*got an object of the type partial"),
+        ("sha256", "must make a network for records of shape"),
+    ],
+)
+def test_what_keeps_something_or_is_no_factory_is_refused(
+    factory: str, message: str, weights: PublicWeights
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        FrozenMap.network(f"{HERE}:{factory}", weights, (3,))
 
 
 def document(tmp_path: Path, weights: PublicWeights) -> dict[str, Any]:
@@ -142,6 +150,9 @@ def document(tmp_path: Path, weights: PublicWeights) -> dict[str, Any]:
     }
 
 
+PROBES = 11
+
+
 def test_features_are_made_once_and_kept_for_their_owner_alone(
     tmp_path: Path, weights: PublicWeights
 ) -> None:
@@ -151,14 +162,66 @@ def test_features_are_made_once_and_kept_for_their_owner_alone(
     assert [stat.S_IMODE(path.stat().st_mode) for path in (file, kept)] == [0o600, 0o700]
     Picky.asked = 0
     again = federation_of(data, cache=kept)
-    assert Picky.asked == 2, "the two probes of a map, and no record"
+    assert Picky.asked == PROBES, "public records, and no other"
     np.testing.assert_array_equal(first.silos[0].train.features, again.silos[0].train.features)
-    file.write_bytes(b"damaged")
-    Picky.asked = 0
-    federation_of(data, cache=kept)
-    assert Picky.asked == 3
     federation_of(data.model_copy(update={"feature_norm_bound": 2.0}), cache=kept)
     assert not file.exists(), "another bound makes other features, and the last are forgotten"
+
+
+def _longer(features: Any) -> Any:
+    return features * np.float32(1.01)
+
+
+def _not_finite(features: Any) -> Any:
+    return np.where(np.arange(len(features))[:, None] == 1, np.float32("nan"), features)
+
+
+@pytest.mark.parametrize(
+    "damage", [_longer, _not_finite, np.float64, lambda found: found[:, 1:], lambda found: found[1:]]
+)
+def test_kept_features_that_are_not_as_they_must_be_are_made_anew(
+    damage: Callable[[Any], Any], tmp_path: Path, weights: PublicWeights
+) -> None:
+    data, kept = parse_data(document(tmp_path, weights)), tmp_path / "features"
+    first = federation_of(data, cache=kept)
+    (file,) = kept.iterdir()
+    np.save(file, damage(np.load(file)))
+    again = federation_of(data, cache=kept)
+    np.testing.assert_array_equal(first.silos[0].train.features, again.silos[0].train.features)
+
+
+def test_a_full_disk_keeps_nothing_of_those_who_left_and_decides_nothing(
+    tmp_path: Path, weights: PublicWeights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    data, kept = parse_data(document(tmp_path, weights)), tmp_path / "features"
+    federation_of(data, cache=kept)
+    np.savez(tmp_path / "records.npz", x=np.tile(RECORDS, (8, 1))[1:], y=np.arange(39) % 2)
+    with monkeypatch.context() as undo:
+        undo.setattr(np, "save", full)
+        (note,) = [text for text in federation_of(data, cache=kept).warnings if "must be kept" in text]
+    assert "No space left" in note
+    assert not [file for file in kept.iterdir() if file.suffix == ".npy"]
+    federation_of(data, cache=kept)
+    assert [file.suffix for file in kept.iterdir()] == [".npy"], "what was half written is gone as well"
+
+
+def test_the_features_of_held_out_records_are_kept_beside_the_others(
+    tmp_path: Path, weights: PublicWeights
+) -> None:
+    data, kept = parse_data(document(tmp_path, weights)), tmp_path / "features"
+    held_out = data.model_copy(update={"asked": "held-out"})
+    for one in (data, held_out):
+        federation_of(one, cache=kept)
+    Picky.asked = 0
+    for one in (data, held_out):
+        federation_of(one, cache=kept)
+    assert Picky.asked == 2 * PROBES
+    np.savez(tmp_path / "records.npz", x=np.tile(RECORDS, (8, 1))[1:], y=np.arange(39) % 2)
+    federation_of(data, cache=kept)
+    assert not (kept / "held-out").exists(), "who left the records may have been held out"
 
 
 def test_another_record_has_another_place(tmp_path: Path) -> None:
@@ -167,9 +230,47 @@ def test_another_record_has_another_place(tmp_path: Path) -> None:
     parts = [[RECORDS], [changed], [RECORDS[1:]], [RECORDS[:2], RECORDS[2:]]]
     assert len({cache.place(part) for part in parts}) == 4
     assert cache.place([RECORDS]) != FeatureCache(tmp_path, "made by others").place([RECORDS])
-    cache.store(cache.place([RECORDS]), RECORDS)
-    cache.store(cache.place([changed]), RECORDS)
-    assert list(tmp_path.iterdir()) == [cache.place([changed])]
+
+
+HELPER = "def factor():\n    return {}\n"
+NETWORK = """
+import torch
+from torch import nn
+from {helper} import factor
+
+class Net(nn.Linear):
+    def forward(self, records):
+        return super().forward(records) * factor()
+
+def one(shape):
+    return Net(3, 2)
+
+def two(shape):
+    return Net(3, 2)
+"""
+
+
+def test_what_decides_features_decides_where_they_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Name, weights, the factory's file, and, by answers to public records, the code that this imports."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    torch.manual_seed(0)
+    first, second = (stored(tmp_path / f"{name}.safetensors", nn.Linear(3, 2)) for name in "ab")
+
+    def made_of(
+        spec: str = "a_network:one", weights: PublicWeights = first, text: str = "", by: int = 2
+    ) -> str:
+        (tmp_path / "a_helper.py").write_text(HELPER.format(by))
+        (tmp_path / "a_network.py").write_text(NETWORK.format(helper="a_helper") + text)
+        for name in ("a_helper", "a_network"):
+            sys.modules.pop(name, None)
+        return FrozenMap.network(spec, weights, (3,)).made_of
+
+    others = [made_of("a_network:two"), made_of(weights=second), made_of(text="# more\n"), made_of(by=3)]
+    assert len({made_of(), *others}) == 5
+    assert made_of() == made_of()
 
 
 @pytest.mark.parametrize(
@@ -178,16 +279,16 @@ def test_another_record_has_another_place(tmp_path: Path) -> None:
         ({"pretrained": None}, "'pretrained' must state the public weights of 'network:"),
         ({"transform": "onnx:f.onnx"}, r"'pretrained\.file' must be left out"),
         ({"transform": "scattering"}, "'pretrained' must be left out where no network makes features"),
-        ({"transform": f"network:{HERE}:no_vector"}, r"must give one vector a record.*\(3, 2, 1\)"),
+        ({"transform": f"network:{HERE}:no_vector"}, r"must give one vector for a record.*\(1, 2, 1\)"),
     ],
 )
 def test_a_config_that_does_not_fit_is_refused(
     changes: dict[str, Any], message: str, tmp_path: Path, weights: PublicWeights
 ) -> None:
-    stated = {key: value for key, value in (document(tmp_path, weights) | changes).items() if value}
-    if "no_vector" in message or "vector" in message:
-        weights_of = {name: tensor for name, tensor in Picky().state_dict().items() if "layer" in name}
-        save_file(weights_of, weights.path)
-        stated["pretrained"] = stated["pretrained"] | {"sha256": sha256(Path(weights.path))}
+    table = document(tmp_path, weights) | changes
+    if "vector" in message:
+        weights = stored(tmp_path / "other.safetensors", no_vector((3,)))
+        table["pretrained"] |= {"file": weights.path, "sha256": weights.sha256}
+    stated = {key: value for key, value in table.items() if value}
     with pytest.raises(ConfigurationError, match=message):
         federation_of(parse_data(stated))

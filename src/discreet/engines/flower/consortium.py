@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from discreet.config import Config, DataConfig
 from discreet.config.data import WRITTEN
@@ -120,7 +120,8 @@ def _written(data: DataConfig, silo: str) -> str:
 
 def _weights(config: Config) -> str:
     """Returns the policy's line for a plan that names files of public weights on this machine."""
-    paths = [str(_own_path(path)) for path in weight_files(config).values()]
+    named = {PurePath(path).name: path for path in weight_files(config).values()}
+    paths = [str(_own_path(path)) for path in named.values()]
     return f"weights = {json.dumps(paths)}\n" if paths else ""
 
 

@@ -133,8 +133,21 @@ class DataTable(_Table):
     @property
     def weight_files(self) -> dict[str, Path]:
         """The files of public weights that a plan may have this silo open, by the name that a plan gives."""
-        every = (*self.weights, *(() if self.residual is None else (self.residual,)))
-        return {path.name: path for path in every}
+        return {path.name: path for path in self._every_weight_file()}
+
+    def _every_weight_file(self) -> tuple[Path, ...]:
+        return (*self.weights, *(() if self.residual is None else (self.residual,)))
+
+    @model_validator(mode="after")
+    def _a_name_is_one_file(self) -> Self:
+        names = [path.name for path in self._every_weight_file()]
+        if len(set(names)) < len(names):
+            repeated = max(names, key=names.count)
+            raise ValueError(
+                f"'weights' and 'residual' must be files of different names, by which plans name them; "
+                f"{repeated!r} occurs twice. Rename one"
+            )
+        return self
 
     @model_validator(mode="after")
     def _columns_with_labels(self) -> Self:

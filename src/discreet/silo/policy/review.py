@@ -6,6 +6,7 @@ public facts with its own installed code, compares, and computes the guarantee f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from datetime import date
@@ -220,7 +221,7 @@ def _not_of_files(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
     own = policy.data.weight_files
     for key, path in weight_files(plan.config).items():
         if PurePath(path).name not in own:
-            yield _not_allowed(key, "one of " + ", ".join(own) if own else "no file of weights", path)
+            yield _not_allowed(key, "a file that 'data.weights' of the policy names", PurePath(path).name)
 
 
 def _with_own_files(plan: Plan, policy: Policy) -> Plan:
@@ -274,8 +275,13 @@ def _public_model(plan: Plan) -> nn.Module:
         return public_model(plan)
     except ConfigurationError as error:
         raise PolicyRefusal(
-            RefusalCode.PLAN, f"the plan's model must be the one built here: {error}"
+            RefusalCode.PLAN, f"the plan's model must be the one built here: {_without_paths(str(error))}"
         ) from None
+
+
+def _without_paths(text: str) -> str:
+    """Leaves out where files are on this machine, which errors of imported code may say."""
+    return re.sub(r"(?<![\w.])(?:/|[A-Za-z]:\\)[^\s'\",;:()]+", "(a file)", text)
 
 
 def _planned_again(proposed: Plan, policy: Policy) -> Charge:
