@@ -111,8 +111,8 @@ def test_weights_in_half_precision_are_loaded_exactly(tmp_path: Path) -> None:
     save_file(halves | {"norm.num_batches_tracked": torch.tensor(0)}, path)
     whole = stored(tmp_path / "whole.safetensors", _widened(halves))
     half = PublicWeights(str(path), sha256(path))
-    answers = [FrozenMap.network(f"{HERE}:picky", one, (3,))(RECORDS) for one in (half, whole)]
-    np.testing.assert_array_equal(*answers)
+    first, second = (FrozenMap.network(f"{HERE}:picky", one, (3,))(RECORDS) for one in (half, whole))
+    np.testing.assert_array_equal(first, second)
 
 
 def _widened(halves: dict[str, torch.Tensor]) -> nn.Module:
