@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,15 +17,11 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         ValueError: for everything but an archive of plain arrays.
     """
     with path.open("rb") as file:
-        return _arrays(file, path.name)
+        return arrays_in(file, path.name)
 
 
-def arrays_of(data: bytes, name: str) -> dict[str, npt.NDArray[Any]]:
-    """Returns the arrays of an archive's bytes, as `read_arrays` does; ``name`` is for its message."""
-    return _arrays(BytesIO(data), name)
-
-
-def _arrays(file: IO[bytes], name: str) -> dict[str, npt.NDArray[Any]]:
+def arrays_in(file: IO[bytes], name: str) -> dict[str, npt.NDArray[Any]]:
+    """Returns the arrays of an archive that is open, as `read_arrays` does; ``name`` is for its message."""
     try:
         archive = np.load(file, allow_pickle=False)
         if isinstance(archive, np.lib.npyio.NpzFile):

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
+from discreet.config.data import DataConfig
+from discreet.config.model import ModelConfig
 from discreet.config.sections import Config
+
+_Table = TypeVar("_Table", DataConfig, ModelConfig)
 
 FILE_SCHEMES = ("residual", "onnx")
 """The schemes of ``data.transform`` behind which there is the path of a file."""
@@ -23,22 +28,15 @@ def weight_files(config: Config) -> Mapping[str, str]:
 
 def with_weight_files(config: Config, moved: Callable[[str], str]) -> Config:
     """Returns the config with every such path replaced by what ``moved`` makes of it."""
-    data: dict[str, object] = {}
-    scheme, _, path = (config.data.transform or "").partition(":")
+    data, model = _moved(config.data, moved), _moved(config.model, moved)
+    scheme, _, path = (data.transform or "").partition(":")
     if scheme in FILE_SCHEMES:
-        data["transform"] = f"{scheme}:{moved(path)}"
-    if config.data.pretrained is not None and config.data.pretrained.file is not None:
-        file = moved(config.data.pretrained.file)
-        data["pretrained"] = config.data.pretrained.model_copy(update={"file": file})
-    model: dict[str, object] = {}
-    if config.model.pretrained is not None and config.model.pretrained.file is not None:
-        file = moved(config.model.pretrained.file)
-        model["pretrained"] = config.model.pretrained.model_copy(update={"file": file})
-    if not (data or model):
-        return config
-    return config.model_copy(
-        update={
-            "data": config.data.model_copy(update=data),
-            "model": config.model.model_copy(update=model),
-        }
-    )
+        data = data.model_copy(update={"transform": f"{scheme}:{moved(path)}"})
+    return config.model_copy(update={"data": data, "model": model})
+
+
+def _moved(table: _Table, moved: Callable[[str], str]) -> _Table:
+    stated = table.pretrained
+    if stated is None or stated.file is None:
+        return table
+    return table.model_copy(update={"pretrained": stated.model_copy(update={"file": moved(stated.file)})})

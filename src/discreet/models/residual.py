@@ -8,6 +8,7 @@ processed by itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import PurePath
 from typing import Self
 
@@ -15,7 +16,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from discreet.archives import arrays_of
+from discreet.archives import arrays_in
 from discreet.arrays import Float32s
 from discreet.errors import ConfigurationError
 from discreet.models.public_weights import PublicWeights
@@ -48,12 +49,10 @@ class FrozenResidual:
         Raises:
             ConfigurationError: if the file is missing, another than was agreed, or holds no residual network.
         """
-        path = PurePath(file.path)
+        data, path = file.read(), PurePath(file.path)
         try:
-            arrays = arrays_of(file.read(), path.name)
+            arrays = arrays_in(BytesIO(data), path.name)
             weights = {name: torch.from_numpy(array.astype(np.float32)) for name, array in arrays.items()}
-        except ConfigurationError:
-            raise
         except ValueError as error:
             raise ConfigurationError(f"Cannot read residual weights from {path.name}: {error}.") from error
         if "conv1.weight" not in weights or "layer3.0.conv1.weight" not in weights:
