@@ -32,6 +32,7 @@ from discreet.encoding import (
 from discreet.encoding.ring import bits_for
 from discreet.encoding.step_weights import StepWeights
 from discreet.errors import ConfigurationError, PrivacyViolation
+from discreet.kinds import NoisyStepsConfig
 from discreet.mechanisms import NoiseFamily, law_for
 from discreet.randomness import SeededRandom
 from discreet.secagg.packing import add_packed, pack
@@ -258,10 +259,21 @@ def test_planned_weights_are_exact_while_they_fit_and_close_when_they_do_not() -
         planned_weights([rate], Fraction(-1, 2))
 
 
+def test_the_longest_local_training_that_a_paper_asks_for_is_weighed() -> None:
+    """20 epochs of 6,000 images in batches of 50 at momentum 0.5: the cells E = 20, R = 1 of P2's tables."""
+    steps = 20 * 6000 // 50
+    weights = NoisyStepsConfig(
+        kind="noisy-steps", learning_rate=0.006, steps=steps, momentum=0.5
+    ).step_weights()
+    assert len(weights.weights) == steps
+    assert weights.weights[-1] * 2 == weights.weights[0] == 1 << 14
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda: planned_weights([]), "learning rates"),
+        (lambda: planned_weights([Fraction(1), Fraction(1, 10**8)]), "within 1 %"),
         (lambda: planned_weights([Fraction(0)]), "learning rates"),
         (lambda: planned_weights([Fraction(1)], Fraction(1)), "momentum"),
         (lambda: StepWeights((1 << 24,), Fraction(1)), "below 2\\^24"),

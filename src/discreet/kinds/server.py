@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -65,6 +65,11 @@ class ServerRule(Section):
     decay: Decay = 1.0
     smoothing: SmoothingConfig | None = None
 
+    is_linear: ClassVar[bool] = True
+    """Whether the models are a linear function of the means."""
+    averages: ClassVar[bool] = False
+    """Whether a round's mean alone moves a model, and what is released is a mean of such models."""
+
     def init(self, dimension: int) -> Any:  # noqa: ARG002 - one contract for all rules
         """Returns the state before the first round, for ``dimension`` parameters."""
         return RoundCount()
@@ -90,6 +95,11 @@ class ServerRule(Section):
         """Returns η, as it has fallen after so many rounds."""
         return float(self.learning_rate * factor_of(self.decay, rounds_over))
 
+    @property
+    def is_non_expansive(self) -> bool:
+        """Whether it moves no two models apart by silos' rounds that move no two apart: proven."""
+        return self.averages and self.smoothing is None and self.learning_rate <= 1.0
+
     def unsmoothed(self) -> ServerRule:
         """Returns the rule without smoothing."""
         return self.model_copy(update={"smoothing": None})
@@ -113,6 +123,8 @@ class AveragingConfig(ServerRule):
         >>> rule.step(rule.init(2), np.zeros(2), np.array([1.0, -2.0]), rounds=1)[1].tolist()
         [0.5, -1.0]
     """
+
+    averages: ClassVar[bool] = True
 
     kind: Literal["averaging"] = "averaging"
 
@@ -141,6 +153,8 @@ class TailMeanConfig(ServerRule):
         >>> model.tolist()
         [2.5]
     """
+
+    averages: ClassVar[bool] = True
 
     kind: Literal["tail-mean"]
 
@@ -196,6 +210,8 @@ class AdaptiveConfig(ServerRule):
         second_decay: β₂, how slowly v forgets; Adagrad never forgets.
         adaptivity: τ, added to √v; v starts at τ².
     """
+
+    is_linear: ClassVar[bool] = False
 
     kind: Literal["adagrad", "adam", "yogi"]
     first_decay: Momentum = 0.9

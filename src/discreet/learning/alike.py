@@ -28,6 +28,7 @@ from discreet.kinds import (
     SingleStep,
     TangentSteps,
 )
+from discreet.kinds.float_error import ROWS_ALIKE
 from discreet.learning.clients import clients_at_once
 from discreet.learning.clipping.clipped_sum import differentiation_of, prepare
 from discreet.learning.clipping.linear import in_single_precision, linear_chunk, linear_rows
@@ -191,6 +192,8 @@ def _probes(training: SiloTraining, model: nn.Module) -> list[_Probe]:
         case Sharded():
             together = min(_MOST_SHARDS, clients_at_once(len(flatten(model))))
             return [_Shards(together, training.local.batch_size)]
+        case _ if ROWS_ALIKE in training.assumptions:
+            raise TypeError(f"{type(training).__name__} must have a probe for what it assumes of rows")
         case _:
             return []
 

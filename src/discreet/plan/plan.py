@@ -20,6 +20,7 @@ from discreet.config.sections import AggregationConfig, PrivacyConfig, TrainingC
 from discreet.config.weight_files import with_weight_files
 from discreet.encoding import Grid, Rotation
 from discreet.kinds import (
+    Asked,
     LocalConfig,
     QuantileClipping,
     ServerRule,
@@ -137,6 +138,14 @@ class Plan:
     def questions(self) -> tuple[Question, ...]:
         """What is asked of the records; nothing where a model is trained."""
         return self.config.ask or ()
+
+    @property
+    def answers(self) -> Asked:
+        """What silos add up where questions are asked; a ValueError where a model is trained."""
+        training = self.silo_training(self.facts.silos[0])
+        if not isinstance(training, Asked):
+            raise ValueError("only a plan of questions has answers")
+        return training
 
     @property
     def model_shape(self) -> tuple[int, ...]:
@@ -294,8 +303,7 @@ class Plan:
     @property
     def norm_rule(self) -> QuantileClipping | None:
         """The rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
-        norm = self.privacy.clip_norm
-        return norm if isinstance(norm, QuantileClipping) else None
+        return self.privacy.norm_rule
 
     @property
     def protocol(self) -> SumProtocol:

@@ -118,7 +118,7 @@ def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
     release, scale = plan.release, plan.grid.scale
     silo_stddev = math.sqrt(release.share.variance / release.share.num_silos)
     clip = plan.at(1).privacy.clip_norm
-    measure = "clipping norms" if isinstance(clip, QuantileClipping) else "in weights"
+    measure = "in weights" if plan.norm_rule is None else "clipping norms"
     measure = "of the longest that a record adds" if plan.questions else measure
     sensitivity = f"{release.l2_sensitivity:.6g} grid units = {release.l2_sensitivity / scale:.4g} {measure}"
     return (

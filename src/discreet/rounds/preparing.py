@@ -12,7 +12,6 @@ from discreet.arrays import Floats
 from discreet.data import Federation, Records, Silo
 from discreet.data.record_map import RecordMap
 from discreet.errors import PrivacyViolation
-from discreet.kinds import Asked
 from discreet.plan import Plan
 from discreet.plan.preparation import BlockSum
 from discreet.rounds.engine import RoundSum
@@ -48,11 +47,8 @@ def announced_map(plan: Plan, found: PreparedBy) -> Floats:
         Values of the shape that the plan's `Preparation` has.
     """
     asked = _asked(plan)
-    training = asked.silo_training(asked.facts.silos[0])
-    if not isinstance(training, Asked):
-        raise TypeError("a preparation must ask questions")
     variance, first, sums = noise_variance(asked, found.survivors), 0, []
-    for one in training.blocks:
+    for one in asked.answers.blocks:
         own = found.sums[first : first + one.block.size]
         sums.append(BlockSum(own / one.factor, variance / one.factor**2))
         first += one.block.size
