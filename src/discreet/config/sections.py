@@ -6,6 +6,7 @@ Noise, scale, ring and guarantees are worked out once, by the plan.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -346,6 +347,20 @@ class Config(Section):
             raise ValueError(
                 "'aggregation.min_survivors', 'max_colluding', 'mode' and 'privacy.against' must be left out "
                 "with 'training.schedule' local: no sum is secret there, so that they mean nothing"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_name_is_one_file(self) -> Config:
+        """Refuses two files of weights that a plan, which has no folders, could not tell apart."""
+        features, network = self.data.pretrained, self.model.pretrained
+        if features is None or network is None or features.sha256 == network.sha256:
+            return self
+        path = features.file or (self.data.transform or "").partition(":")[2]
+        if PurePath(path).name == PurePath(network.file or "").name:
+            raise ValueError(
+                "'data.pretrained' and 'model.pretrained' must be files of different names, for a plan has "
+                f"no folders; both are called {PurePath(path).name!r}. Rename one"
             )
         return self
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from discreet.config.data import DataConfig
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.model import ModelConfig
 from discreet.config.sections import AggregationConfig, PrivacyConfig, TrainingConfig
+from discreet.config.weight_files import with_weight_files
 from discreet.encoding import Grid, Rotation
 from discreet.kinds import (
     Asked,
@@ -239,9 +240,9 @@ class Plan:
             self, config=stage.config, grid=stage.grid, release=stage.release, segments=()
         )
 
-    def reading(self, data: DataConfig) -> Plan:
-        """Returns the plan by whose rules a machine reads its records, with the paths that only it knows."""
-        return dataclasses.replace(self, config=self.config.model_copy(update={"data": data}))
+    def with_own_files(self, moved: Callable[[str], str]) -> Plan:
+        """Returns the plan with the paths of public weights that only this machine knows."""
+        return dataclasses.replace(self, config=with_weight_files(self.config, moved))
 
     @property
     def every_part(self) -> Mapping[str | None, Plan]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePath
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from safetensors.numpy import load
+from torch import nn
 
 from discreet.arrays import Floats
 from discreet.config.data import DataConfig
 from discreet.config.federation import federation_of
+from discreet.config.weight_files import with_weight_files
 from discreet.data.record_map import RecordMap
 from discreet.documents import read_json
 from discreet.engines.local.measure import measure, quality_of
@@ -41,7 +46,7 @@ def check_plan(evidence: Evidence) -> Finding:
     plan = evidence.run.plan
     try:
         if _may_build(evidence):
-            public_model(plan)
+            _model(evidence)
         again = make_plan(plan.config, plan.facts)
     except VerificationFailure:
         raise
@@ -67,7 +72,7 @@ def check_models(evidence: Evidence) -> Finding:
             Basis.CHAINED,
             f"as the ledger names it; {_NOT_BUILT}",
         )
-    model = public_model(evidence.run.plan)
+    model = _model(evidence)
     intents = [entry for entry in evidence.run.entries if isinstance(entry, Intent)]
     announced = initial_state(evidence.run.plan, flatten(model)).announced()
     if intents and intents[0].started_from != hashlib.sha256(announced.tobytes()).hexdigest():
@@ -85,7 +90,34 @@ def check_models(evidence: Evidence) -> Finding:
         )
     asked = bool(evidence.run.plan.questions)
     what, numbers = ("released sum, state", "numbers") if asked else ("model, state", "weights")
-    return Finding(what, Basis.RECOMPUTED, f"{len(parameters):,} {numbers}, as the ledger names them")
+    return Finding(
+        what, Basis.RECOMPUTED, f"{len(parameters):,} {numbers}, as the ledger names them{_frozen(evidence)}"
+    )
+
+
+def _frozen(evidence: Evidence) -> str:
+    """Says how the frozen layers of a released model were checked."""
+    stated = evidence.run.plan.model.pretrained
+    if stated is None:
+        return ""
+    if evidence.weights is not None:
+        return f"; frozen weights are those of the file, SHA-256 {stated.sha256[:12]}…"
+    return "; frozen weights NOT COMPARED with the public file (--weights FILE compares)"
+
+
+def released_tensors(run: RunRecord) -> Mapping[str, npt.NDArray[Any]] | None:
+    """Returns the tensors of a released model with public weights, whose file need not be here; else None."""
+    file = run.directory.model
+    if run.plan.model.pretrained is None or not file.exists():
+        return None
+    return read_model_file(file.read_bytes(), name=file.name).tensors
+
+
+def _model(evidence: Evidence) -> nn.Module:
+    """Builds the plan's model; its public weights are the file's, or, without it, the released model's."""
+    if evidence.weights is None:
+        return public_model(evidence.run.plan, released_tensors(evidence.run) or {})
+    return public_model(evidence.run.plan.with_own_files(lambda _: str(evidence.weights)))
 
 
 def _checked_origin(run: RunRecord) -> str:
@@ -200,7 +232,7 @@ def _require_best(run: RunRecord) -> None:
 def _final_parameters(evidence: Evidence) -> Floats:
     """Returns the released weights; the initial ones if no release is completed."""
     saved = saved_parameters(evidence.run)
-    return flatten(public_model(evidence.run.plan)) if saved is None else saved
+    return flatten(_model(evidence)) if saved is None else saved
 
 
 def _prepared(run: RunRecord) -> PreparedBy | None:
@@ -238,7 +270,7 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
     except ConfigurationError as error:
         raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
     federation = ToMeasure(evidence.run.plan, federation).after(_prepared(evidence.run))
-    model, parameters = public_model(evidence.run.plan), _final_parameters(evidence)
+    model, parameters = _model(evidence), _final_parameters(evidence)
     measured = measure(model, federation, parameters)
     stated = stated_measurements(evidence.run)
     if not stated:
@@ -271,7 +303,7 @@ def _may_build(evidence: Evidence) -> bool:
 
 def _data_in(folder: Path, evidence: Evidence) -> DataConfig:
     """Returns the data table with the folder that a plan leaves out of its files, since it is private."""
-    data = evidence.run.plan.data
+    data = with_weight_files(evidence.run.plan.config, lambda name: str(_inside(folder, name))).data
     update: dict[str, object] = {}
     if not isinstance(data.source, str):
         update["source"] = {silo: _source_in(folder, one) for silo, one in data.source.items()}
@@ -282,9 +314,11 @@ def _data_in(folder: Path, evidence: Evidence) -> DataConfig:
             f"the records must be a file or bundled, or be made by code that --own-code imports; the plan "
             f"names {data.source!r}. Leave --records out, or add --own-code if you trust it."
         )
-    scheme, colon, name = (data.transform or "").partition(":")
-    if colon:
-        update["transform"] = f"{scheme}:{_inside(folder, name)}"
+    if (data.transform or "").startswith("network:") and not evidence.own_code:
+        raise VerificationFailure(
+            f"features must be made by bundled code, or by code that --own-code imports; the plan names "
+            f"{data.transform!r}. Leave --records out, or add --own-code if you trust it."
+        )
     return data.model_copy(update=update)
 
 
