@@ -39,8 +39,8 @@ def chosen(**changes: Any) -> Any:
     ("changes", "cap", "kappa"),
     [
         ({}, 0.15, 2.0),
-        ({"outputs": 1}, 0.2, 2.0),
-        ({"outputs": 1, "cap": 0.4}, 0.4, 2.0 * 0.5**0.7),
+        ({"outputs": 1}, 0.35, 1.4),
+        ({"outputs": 1, "cap": 0.5}, 0.5, 1.4 * 0.7**0.7),
         ({"outputs": 1, "cap": 0.01}, 0.01, 3.0),
         ({"outputs": 1, "cap": 1.0}, 1.0, 1.0),
         ({"several": True, "outputs": 8}, 0.5, 1.0),
