@@ -203,7 +203,7 @@ def tuned(config: Config, setting: Setting) -> Config:
 
 
 def middle(plan: Plan) -> float:
-    """The learning rate at which all rounds' noise moves a logit by 1 under a cap of 0.5 (two classes) or 0.35.
+    """The learning rate at which all rounds' noise moves a logit by 1; the cap is 0.5 (two classes) or 0.35.
 
     It is that of an earlier rule, and stays, so that the grid does not move with the rule that it judges.
     """

@@ -287,7 +287,8 @@ def _cap(numbers: PublicNumbers) -> float:
     # T·γ falls with the cap and with κ, which falls with the cap.
     excess = _reach(numbers, usual) / _limit(numbers, usual) / (numbers.rounds or _ROUNDS)
     most = _LABELS_CAP if numbers.outputs == 1 else _ORDINAL_CAP
-    return min(usual * max(excess, 1.0) ** (1.0 / (1.0 + _CAP_POWER)), most)
+    wanted: float = usual * max(excess, 1.0) ** (1.0 / (1.0 + _CAP_POWER))
+    return min(wanted, most)
 
 
 def _usual_cap(numbers: PublicNumbers) -> float:
