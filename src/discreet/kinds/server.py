@@ -7,6 +7,7 @@ of numbers and arrays, which the loop only hands back.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -16,7 +17,7 @@ from pydantic import Field
 
 from discreet.arrays import Floats
 from discreet.kinds.decay import Decay, decay_text, factor_of
-from discreet.kinds.fields import Momentum, Positive, Section
+from discreet.kinds.fields import Momentum, Positive, Probability, Section
 from discreet.kinds.smoothing import SmoothingConfig
 
 
@@ -140,10 +141,13 @@ class AveragingConfig(ServerRule):
 
 
 class TailMeanConfig(ServerRule):
-    """As averaging, and the last of the rounds gives the mean of the last ⌈rounds/2⌉ models.
+    """As averaging, and the last of the rounds gives the mean of the last ⌈share·rounds⌉ models.
 
     Until then rounds start from the models themselves. A training that ends earlier, since rounds came to
     nothing, releases its last model.
+
+    Attributes:
+        share: the part of the rounds whose models are averaged; a half if left out.
 
     Example:
         >>> rule, model = TailMeanConfig(kind="tail-mean"), np.zeros(1)
@@ -157,6 +161,7 @@ class TailMeanConfig(ServerRule):
     averages: ClassVar[bool] = True
 
     kind: Literal["tail-mean"]
+    share: Probability | None = None
 
     def init(self, dimension: int) -> TailSum:
         """Returns an empty sum."""
@@ -167,7 +172,7 @@ class TailMeanConfig(ServerRule):
     ) -> tuple[TailSum, Floats]:
         """Follows the mean; in the last round, returns the mean of the models that were summed."""
         model = parameters + self.rate(state.averaging.rounds) * mean
-        over, counted = state.averaging.rounds + 1, -(-rounds // 2)
+        over, counted = state.averaging.rounds + 1, math.ceil((self.share or 0.5) * rounds)
         models = state.models + model if over > rounds - counted else state.models
         return TailSum(RoundCount(over), models), models / counted if over == rounds else model
 
