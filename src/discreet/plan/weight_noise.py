@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.arrays import Floats
-from discreet.kinds import AdaptiveConfig, AveragingConfig, TailMeanConfig
+from discreet.kinds import AveragingConfig, TailMeanConfig
 from discreet.plan.counted import divisor
 from discreet.plan.plan import Plan
 
@@ -47,8 +47,7 @@ def weight_noise(plan: Plan, survivors: Mapping[int, tuple[str, ...]]) -> Weight
         plan: what was agreed.
         survivors: of each completed release that was a round, in order.
     """
-    adaptive = isinstance(plan.server_rule, AdaptiveConfig)
-    if adaptive or plan.norm_rule is not None or plan.training.local.noise_inside:
+    if not plan.server_rule.linear or plan.norm_rule is not None or plan.training.local.noise_inside:
         return None
     if plan.timetable is not None:
         return None
