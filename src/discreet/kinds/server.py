@@ -250,7 +250,8 @@ class MuonConfig(ServerRule):
 
     A matrix moves by about the same length in every direction that its gradients have, a vector by η. So few
     rounds go far, and small directions, which late rounds need, are not drowned by large ones. A matrix
-    with more rows than columns moves by √(rows/columns) times as much. Jordan et al. (2024).
+    with more rows than columns moves by √(rows/columns) times as much. Jordan et al. (2024). Last bits are
+    those of the machine's matrix products.
 
     Attributes:
         momentum: μ: how much of the last velocity is kept.
