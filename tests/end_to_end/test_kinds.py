@@ -13,6 +13,7 @@ from discreet.kinds import (
     ClippedUpdateConfig,
     LocalConfig,
     MomentumConfig,
+    MuonConfig,
     NoisyStepsConfig,
     PoissonConfig,
     SamplingConfig,
@@ -146,6 +147,7 @@ def test_an_assumption_that_nothing_needs_is_refused(heart: Config, tmp_path: Pa
     [
         AdaptiveConfig(kind="adam", learning_rate=0.3, adaptivity=0.05),
         MomentumConfig(kind="momentum", momentum=0.5, decay=0.9, smoothing=SmoothingConfig(sigma=0.5)),
+        MuonConfig(kind="muon", learning_rate=0.2, momentum=0.5, decay=0.8, shapes=((1, 16),)),
     ],
     ids=lambda server: server.kind,
 )

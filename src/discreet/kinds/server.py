@@ -16,8 +16,10 @@ import numpy as np
 from pydantic import Field
 
 from discreet.arrays import Floats
+from discreet.errors import ConfigurationError
 from discreet.kinds.decay import Decay, decay_text, factor_of
-from discreet.kinds.fields import Momentum, Positive, Probability, Section
+from discreet.kinds.fields import Count, Momentum, Positive, Probability, Section
+from discreet.kinds.orthogonal import orthogonalised
 from discreet.kinds.smoothing import SmoothingConfig
 
 
@@ -71,6 +73,14 @@ class ServerRule(Section):
     averages: ClassVar[bool] = False
     """Whether a round's mean alone moves a model, and what is released is a mean of such models."""
 
+    def require_fits(self, dimension: int, *, running_statistics: bool) -> None:
+        """Refuses a model whose weights the rule cannot step; any model fits the rules of numbers alone.
+
+        Args:
+            dimension: number of parameters.
+            running_statistics: whether the last of them are batch norm's.
+        """
+
     def init(self, dimension: int) -> Any:  # noqa: ARG002 - one contract for all rules
         """Returns the state before the first round, for ``dimension`` parameters."""
         return RoundCount()
@@ -107,7 +117,7 @@ class ServerRule(Section):
 
     def describe(self) -> str:
         """Says in one line what the server does."""
-        settings: dict[str, Any] = self.model_dump(exclude={"smoothing"}, exclude_none=True)
+        settings: dict[str, Any] = self.model_dump(exclude={"smoothing", "shapes"}, exclude_none=True)
         parts = [settings.pop("kind")]
         for name, value in settings.items():
             parts.append(decay_text(self.decay) if name == "decay" else f"{name.replace('_', ' ')} {value:g}")
@@ -250,6 +260,68 @@ class AdaptiveConfig(ServerRule):
                 return second - (1.0 - self.second_decay) * squared * np.sign(second - squared)
 
 
+class MuonConfig(ServerRule):
+    """v ← μ·v + mean, and each of the model's arrays moves by η·decay^t along mean + μ·v, orthogonalised.
+
+    A matrix moves by about the same length in every direction that its gradients have, a vector by η. So few
+    rounds go far, and small directions, which late rounds need, are not drowned by large ones. A matrix
+    with more rows than columns moves by √(rows/columns) times as much. Jordan et al. (2024). Last bits are
+    those of the machine's matrix products.
+
+    Attributes:
+        momentum: μ: how much of the last velocity is kept.
+        shapes: of every trained array in the model's order: ``[list(w.shape) for w in model.parameters()]``.
+    """
+
+    is_linear: ClassVar[bool] = False
+
+    kind: Literal["muon"]
+    momentum: Momentum = 0.9
+    shapes: Annotated[tuple[Annotated[tuple[Count, ...], Field(min_length=1)], ...], Field(min_length=1)]
+
+    def require_fits(self, dimension: int, *, running_statistics: bool) -> None:
+        """Refuses other numbers of weights than ``shapes`` have together, and batch norm's statistics.
+
+        Raises:
+            ConfigurationError: with the key to change.
+        """
+        stated = sum(map(math.prod, self.shapes))
+        if stated != dimension:
+            raise ConfigurationError(
+                f"'training.server.shapes' must have the model's {dimension} weights together; got {stated}. "
+                "Give the shape of every trained array, in the order of model.parameters()."
+            )
+        if running_statistics:
+            raise ConfigurationError(
+                "'training.server.kind' must not be \"muon\" for a model with batch norm, whose running "
+                "statistics have no direction of descent. Use another rule, or group norm."
+            )
+
+    def init(self, dimension: int) -> Velocity:
+        """Returns a velocity of zero."""
+        return Velocity(0, np.zeros(dimension))
+
+    def plain_step(
+        self,
+        state: Velocity,
+        parameters: Floats,
+        mean: Floats,
+        rounds: int,  # noqa: ARG002 - one contract for all rules
+    ) -> tuple[Velocity, Floats]:
+        """Updates the velocity, then moves array by array."""
+        velocity = self.momentum * state.velocity + mean
+        ahead, moves, begin = mean + self.momentum * velocity, [], 0
+        for shape in self.shapes:
+            end = begin + math.prod(shape)
+            columns = math.prod(shape[1:]) if len(shape) > 1 else shape[0]
+            longer = math.sqrt(max(1.0, shape[0] / columns))
+            moves.append(longer * orthogonalised(ahead[begin:end].reshape(shape)).ravel())
+            begin = end
+        moved = parameters + self.rate(state.rounds) * np.concatenate(moves)
+        return Velocity(state.rounds + 1, velocity), moved
+
+
 ServerConfig = Annotated[
-    AveragingConfig | TailMeanConfig | MomentumConfig | AdaptiveConfig, Field(discriminator="kind")
+    AveragingConfig | TailMeanConfig | MomentumConfig | AdaptiveConfig | MuonConfig,
+    Field(discriminator="kind"),
 ]

@@ -75,6 +75,7 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
 def _made(config: Config, facts: FederationFacts) -> Plan:
     """Works out the plan of settings that are settled."""
     _require_as_many_silos(config, facts)
+    config.training.server.require_fits(facts.dimension, running_statistics=facts.batch_norm_channels > 0)
     preparation = _preparation(config, facts)
     thresholds = plan_thresholds(config, len(facts.silos))
     capacities = record_capacities(config, facts.silos)

@@ -11,6 +11,7 @@ import pytest
 from discreet.config import parse_config
 from discreet.data import Records
 from discreet.engines.local import prepare
+from discreet.errors import ConfigurationError
 from discreet.kinds import StableSteps
 from discreet.kinds.heads import Softmax
 from discreet.learning import local_update
@@ -105,7 +106,11 @@ def test_other_kinds_rest_on_an_assumption() -> None:
 
 
 def test_no_bound_where_noise_is_scaled_by_what_was_seen() -> None:
-    assert weight_noise(plan_of({"kind": "adam"}), rounds_of(ALL)) is None
+    dimension = plan_of().facts.dimension
+    for rule in ({"kind": "adam"}, {"kind": "muon", "shapes": [[1, dimension]]}):
+        assert weight_noise(plan_of(rule), rounds_of(ALL)) is None
+    with pytest.raises(ConfigurationError, match=r"training\.server\.shapes"):
+        plan_of({"kind": "muon", "shapes": [[1, dimension + 1]]})
     moving = {"initial": 1.0, "quantile": 0.5}
     plan = plan_of(local={"kind": "single-step"}, privacy={"clip_norm": moving})
     assert weight_noise(plan, rounds_of(ALL)) is None
