@@ -354,7 +354,7 @@ def test_an_interrupted_run_verifies_once_it_was_finished(
         list(verify(tmp_path / "run"))
     with LedgerWriter.open(tmp_path / "run" / "ledger.jsonl") as ledger:
         ledger.append(Resumed(load_plan(tmp_path / "run" / "plan.json").digest()))
-        ledger.append(Intent(3, "the process died after this line"))
+        ledger.append(Intent(3, "0" * 64))
     dies_before(8)
     assert command("-q", "--resume") == 130
     assert command("-q", "--resume") == 0
