@@ -14,8 +14,9 @@ from discreet.verify.derived import check_metrics, check_result
 from discreet.verify.evidence import Evidence, gather
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 from discreet.verify.manifest import check_manifest
-from discreet.verify.models import check_models, check_plan, remeasure
+from discreet.verify.models import check_models, check_plan
 from discreet.verify.quality import check_quality
+from discreet.verify.remeasured import remeasure
 from discreet.verify.reported import check_report
 from discreet.verify.signature import check_signature
 

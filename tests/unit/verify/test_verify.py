@@ -285,7 +285,7 @@ def test_records_are_found_in_the_folder_that_is_named(
     from discreet.engines.local import run
     from discreet.session.finish import finish
     from discreet.verify.evidence import Evidence, gather
-    from discreet.verify.models import remeasure
+    from discreet.verify.remeasured import remeasure
 
     private = tmp_path / "private"
     private.mkdir()
