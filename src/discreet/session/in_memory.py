@@ -48,7 +48,7 @@ class InMemory(ABC):
                 f"capacity must name every silo once ({', '.join(silos)}); it differs in: {', '.join(odd)}."
             )
         for silo, most in named.items():
-            if isinstance(most, bool) or not (isinstance(most, Integral) and most >= 1):
+            if not _is_count(most):
                 raise ConfigurationError(
                     f"capacity must be a whole number from 1, the most records that {silo} may have; got "
                     f"{most!r}. State it from public knowledge."
@@ -64,6 +64,10 @@ class InMemory(ABC):
         else:
             stated["person"] = {**stated["person"], "capacity": named}
         return parse_data({"source": IN_MEMORY, **stated})
+
+
+def _is_count(given: object) -> bool:
+    return not isinstance(given, bool) and isinstance(given, Integral) and int(given) >= 1
 
 
 def require_by_silo(name: str, held: object, example: str) -> None:

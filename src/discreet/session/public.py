@@ -26,6 +26,10 @@ from discreet.session.own_model import importable_name
 _UNTUNED = {"kind": "stable-steps"}
 
 
+def _is_between(given: object, below: float) -> bool:
+    return not isinstance(given, bool) and isinstance(given, Real) and 0.0 < float(given) < below
+
+
 _Unit = Literal["record", "person", "client"]
 _Against = Literal["members", "outsiders"]
 _UNITS, _AGAINST = get_args(_Unit), get_args(_Against)
@@ -49,7 +53,7 @@ class Target:
 
     def __post_init__(self) -> None:
         for name, value, below in (("epsilon", self.epsilon, math.inf), ("delta", self.delta, 1.0)):
-            if isinstance(value, bool) or not (isinstance(value, Real) and 0.0 < value < below):
+            if not _is_between(value, below):
                 most = "" if below == math.inf else f" and below {below:g}"
                 raise ConfigurationError(
                     f"the target's {name} must be a number above 0{most}; got {value!r}."

@@ -151,7 +151,10 @@ class SiloState:
         Args:
             charged: whether the ledger charges a contribution already.
         """
-        made = canonical(dataclasses.asdict(self.policy.fixed)) + b"\n"
+        stated = dataclasses.asdict(self.policy.fixed)
+        if not stated["retries"]:
+            del stated["retries"]
+        made = canonical(stated) + b"\n"
         if charged or (self._fixed.exists() and self._fixed.read_bytes() == made):
             return
         # The anchor forgets the old file first: a crash between the two leaves a state that can be read.

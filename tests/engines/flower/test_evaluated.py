@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 from discreet.config import Config
-from discreet.engines.flower.engine import FlowerEngine
-from discreet.engines.flower.outcome import finished_run
 from discreet.engines.flower.service import serve_training
-from discreet.engines.local import run
-from discreet.errors import DiscreetError, NotEnoughSurvivors
+from discreet.errors import NotEnoughSurvivors
 from discreet.plan import filled, part_of_sum, sum_terms, wire_terms
 from discreet.plan.counted import contributions_of
 from discreet.plan.guaranteed import against
 from discreet.plan.order import EVALUATION
-from discreet.privacy.ledger import charged_in, read_ledger
-from discreet.randomness import SecureRandom
 from discreet.rounds import RoundOrder
 from discreet.rounds.judging import noise_variance
 from discreet.secagg import Stage
-from discreet.session.finish import finish
 from discreet.silo.check import dry_run
 from discreet.silo.policy import Charge, load_policy
-from discreet.silo.requests import Deliver, Refused
+from discreet.silo.requests import Refused
 from discreet.silo.training import LARGEST_WEIGHT
-from discreet.verify import verify
 from tests.engines.conftest import DirectWire, SmallConsortium
+from tests.engines.flower.one_process import (
+    asked_again_and_again,
+    both,
+    charged,
+    engine_of,
+    restarting,
+    seal_and_verify,
+    with_dropout,
+)
 from tests.engines.flower.test_equivalence import PATIENCE, dropping
 
 DIMENSION = 16
@@ -46,15 +46,6 @@ def evaluated(small_config: Callable[..., Config]) -> Config:
     return small_config(evaluate=EVALUATE)
 
 
-def charged(consortium: SmallConsortium, name: str) -> Counter[str | None]:
-    path = consortium.folder.silo(name) / "state" / "ledger.jsonl"
-    return charged_in(line.entry for line in read_ledger(path))
-
-
-def state(path: Path) -> dict[str, bytes]:
-    return {name: array.tobytes() for name, array in load_file(path / "state.safetensors").items()}
-
-
 @pytest.mark.parametrize(("release", "stage"), [(None, Stage.MASK), (3, Stage.MASK), (3, Stage.UNMASK)])
 def test_rounds_and_evaluations_are_those_of_one_process(
     make_consortium: Callable[..., SmallConsortium],
@@ -64,26 +55,18 @@ def test_rounds_and_evaluations_are_those_of_one_process(
     stage: Stage,
 ) -> None:
     """With a dropout in an evaluation, the third release; or without, sealed and verified."""
-    drops = [] if release is None else [{"silo": "hungary", "round": release, "stage": stage.name.lower()}]
-    config = evaluated.model_copy(
-        update={"run": evaluated.run.model_validate(evaluated.run.model_dump() | {"dropouts": drops})}
-    )
+    config = evaluated if release is None else with_dropout(evaluated, release, stage)
     consortium = make_consortium(config)
-    run(config, tmp_path / "local")
     wire = DirectWire(consortium.silos)
     if release is not None:
         wire.tamper = dropping(consortium, "hungary", release, stage)
-    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
-    found = consortium.folder.server.run
-    assert found.model.read_bytes() == (tmp_path / "local" / "model.safetensors").read_bytes()
-    assert state(found.path) == state(tmp_path / "local")
+    both(consortium, config, tmp_path / "local", wire)
     assert charged(consortium, "cleveland") == {None: 3, EVALUATION: 2}
     log = consortium.folder.server.log.read_text()
     assert "held out, after round 2/3: " in log
     assert "silos, accuracy " in log
     if release is None:
-        finish(finished_run(found), None)
-        assert {"plan.json", "metrics.jsonl", "result.json"} <= {one.subject for one in verify(found.path)}
+        seal_and_verify(consortium)
     assert "round 3/3: " in log
 
 
@@ -105,19 +88,6 @@ def test_all_sums_have_one_shape_and_each_part_its_own_ring(
         total = (filled(values, whole.length) % (1 << whole.bits)).astype(np.uint64)
         assert len(total) == whole.length
         assert part_of_sum(part, total).tolist() == (values % (1 << part.grid.bits)).tolist()
-
-
-def engine_of(consortium: SmallConsortium) -> FlowerEngine:
-    """A server that may lie about the model, with keys made."""
-    engine = FlowerEngine(
-        consortium.folder.server.proposal(),
-        DirectWire(consortium.silos),
-        SecureRandom(),
-        patience_seconds=PATIENCE,
-        announce=lambda _: None,
-    )
-    engine.open()
-    return engine
 
 
 def test_a_forged_model_makes_a_histogram_as_any_other(
@@ -171,24 +141,9 @@ def test_a_model_that_is_none_is_asked_about_in_vain(
 def test_evaluations_asked_for_again_and_again_are_charged_each_time(
     make_consortium: Callable[..., SmallConsortium], evaluated: Config
 ) -> None:
-    """A lying server opens sessions anew and asks the same evaluation: the budget ends that, side by side."""
+    """Side by side: what the other side was asked is not added."""
     consortium = make_consortium(evaluated)
-    weights = np.zeros(consortium.plan.facts.dimension)
-    found = []
-    for attempt in range(1, 30):
-        try:
-            found.append(engine_of(consortium).sum_round(RoundOrder(3, attempt, weights)))
-        except DiscreetError:
-            break
-    policy = load_policy(consortium.folder.policy("cleveland"))
-    asked = consortium.plan.evaluation
-    assert asked is not None
-    counts = charged(consortium, "cleveland")
-    assert set(counts) == {EVALUATION}
-    charge = Charge.under(consortium.plan, policy)
-    spent = against(asked, charge.adversary, charge.honest_silos, rounds=counts[EVALUATION])
-    assert 2 <= counts[EVALUATION] < 20
-    assert spent.epsilon <= policy.budget.lifetime.epsilon
+    asked_again_and_again(consortium, 3, consortium.plan.evaluation, EVALUATION)
 
 
 def test_an_owner_who_permits_no_evaluation_is_asked_none(
@@ -207,20 +162,10 @@ def test_an_owner_who_permits_no_evaluation_is_asked_none(
 
 
 def test_a_silo_that_died_between_rounds_and_evaluation_comes_back(
-    make_consortium: Callable[..., SmallConsortium], evaluated: Config, tmp_path: Path
+    make_consortium: Callable[..., SmallConsortium], evaluated: Config
 ) -> None:
     consortium = make_consortium(evaluated)
-    run(evaluated, tmp_path / "local")
-    invited = Counter[int]()
-
-    def kill(node: int, request: Any) -> Any:
-        if isinstance(request, Deliver) and request.parameters:
-            invited[node] += 1
-            if node == consortium.node("hungary") and invited[node] == 3:
-                consortium.reopen("hungary")
-        return request
-
-    wire = DirectWire(consortium.silos, kill)
+    wire = DirectWire(consortium.silos, restarting(consortium, model=3))
     serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
     counts = charged(consortium, "hungary")
     assert counts[None] + counts[EVALUATION] < 5

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,9 @@ import pytest
 from discreet.accounting.odometer import AdaptiveFilter, Composition
 from discreet.cli.owner_log import event_line
 from discreet.config import Config
-from discreet.engines.flower.outcome import finished_run
 from discreet.engines.flower.service import serve_training
 from discreet.engines.local import run
-from discreet.errors import DiscreetError, NotEnoughSurvivors
+from discreet.errors import NotEnoughSurvivors
 from discreet.plan import event_for, sum_terms, wire_terms
 from discreet.plan.counted import contributions_of
 from discreet.plan.guaranteed import against
@@ -27,16 +25,23 @@ from discreet.privacy.ledger import Lost, read_ledger, spending
 from discreet.rounds import RoundOrder
 from discreet.rounds.contribution import contribute
 from discreet.secagg import Stage
-from discreet.session.finish import finish
 from discreet.silo.check import dry_run
 from discreet.silo.events import SiloEvent
 from discreet.silo.policy import Charge, load_policy
 from discreet.silo.requests import Deliver, Refused
 from discreet.silo.silo import Surroundings, open_silo
-from discreet.verify import verify
 from tests.engines.conftest import DirectWire, SmallConsortium
+from tests.engines.flower.one_process import (
+    asked_again_and_again,
+    both,
+    charged,
+    engine_of,
+    restarting,
+    seal_and_verify,
+    state,
+    with_dropout,
+)
 from tests.engines.flower.test_equivalence import PATIENCE, dropping
-from tests.engines.flower.test_evaluated import charged, engine_of, state
 
 Make = Callable[..., SmallConsortium]
 DIMENSION, NUMBERS = 16, 5
@@ -60,15 +65,6 @@ def projected(small_config: Callable[..., Config], standardised: Config) -> Conf
     return small_config(data=data, training=tables["training"])
 
 
-def both(made: SmallConsortium, config: Config, local: Path, wire: DirectWire) -> None:
-    """Carries a config out in one process and over a wire, and compares everything that is released."""
-    run(config, local)
-    serve_training(wire, made.folder.server, patience_seconds=PATIENCE)
-    found = made.folder.server.run
-    assert found.model.read_bytes() == (local / "model.safetensors").read_bytes()
-    assert state(found.path) == state(local)
-
-
 def test_a_preparation_and_its_rounds_are_those_of_one_process(
     make_consortium: Make, standardised: Config, tmp_path: Path
 ) -> None:
@@ -85,8 +81,7 @@ def test_a_preparation_and_its_rounds_are_those_of_one_process(
     found = consortium.folder.server.run
     assert "prepared_sums" in state(found.path)
     assert "preparation, before round 1: 4 silos" in consortium.folder.server.log.read_text()
-    finish(finished_run(found), None)
-    assert {"plan.json", "metrics.jsonl", "result.json"} <= {one.subject for one in verify(found.path)}
+    seal_and_verify(consortium)
 
 
 @pytest.mark.parametrize(("release", "stage"), [(1, Stage.MASK), (1, Stage.UNMASK), (2, Stage.MASK)])
@@ -94,9 +89,7 @@ def test_a_dropout_leaves_the_bits_of_one_process(
     make_consortium: Make, standardised: Config, tmp_path: Path, release: int, stage: Stage
 ) -> None:
     """In the preparation, whose noise and map then are of three silos, or in a round."""
-    drop = {"silo": "hungary", "round": release, "stage": stage.name.lower()}
-    changed = standardised.run.model_validate(standardised.run.model_dump() | {"dropouts": [drop]})
-    config = standardised.model_copy(update={"run": changed})
+    config = with_dropout(standardised, release, stage)
     consortium = make_consortium(config)
     wire = DirectWire(consortium.silos, dropping(consortium, "hungary", release, stage))
     both(consortium, config, tmp_path / "local", wire)
@@ -121,9 +114,7 @@ def test_a_projection_and_its_rounds_are_those_of_one_process(
     consortium = make_consortium(projected)
     both(consortium, projected, tmp_path / "local", DirectWire(consortium.silos))
     assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
-    found = consortium.folder.server.run
-    finish(finished_run(found), None)
-    assert {"plan.json", "metrics.jsonl", "result.json"} <= {one.subject for one in verify(found.path)}
+    seal_and_verify(consortium)
 
 
 def test_noise_takes_the_place_of_records_that_cannot_be_projected(
@@ -208,16 +199,8 @@ def test_a_silo_that_was_restarted_before_a_round_trains_on_prepared_records(
     """What its server announces is all that it needs of release 0, by keys made anew."""
     consortium = make_consortium(standardised)
     expected = run(standardised, tmp_path / "local").directory.model.read_bytes()
-    proposed = Counter[int]()
-
-    def kill(node: int, request: Any) -> Any:
-        if isinstance(request, Deliver) and request.parameters:
-            proposed[node] += 1
-            if node == consortium.node("hungary") and proposed[node] == 2:
-                consortium.reopen("hungary")
-        return request
-
-    serve_training(DirectWire(consortium.silos, kill), consortium.folder.server, patience_seconds=PATIENCE)
+    wire = DirectWire(consortium.silos, restarting(consortium, model=2))
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
     assert charged(consortium, "hungary") == {PREPARATION: 1, None: 1}
     assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
     assert consortium.folder.server.run.model.read_bytes() != expected
@@ -316,23 +299,8 @@ def test_a_map_that_masks_are_not_bound_to_is_refused(make_consortium: Make, sta
 def test_a_preparation_asked_for_again_and_again_is_charged_each_time(
     make_consortium: Make, standardised: Config
 ) -> None:
-    """A lying server opens sessions anew, so that no attempt of it is believed to have come to nothing."""
     consortium = make_consortium(standardised)
-    found = 0
-    for attempt in range(1, 10):
-        try:
-            engine_of(consortium).sum_round(RoundOrder(1, attempt, np.zeros(DIMENSION)))
-        except DiscreetError:
-            break
-        found += 1
-    policy = load_policy(consortium.folder.policy("cleveland"))
-    charge = Charge.under(consortium.plan, policy)
-    assert charged(consortium, "cleveland") == {PREPARATION: found}
-    asked = consortium.plan.preparation
-    assert asked is not None
-    spent = against(asked, charge.adversary, charge.honest_silos, rounds=found)
-    assert 2 <= found < 9
-    assert spent.epsilon <= policy.budget.lifetime.epsilon
+    asked_again_and_again(consortium, 1, consortium.plan.preparation, PREPARATION)
 
 
 def test_an_owner_is_told_what_release_0_asks_and_may_refuse_it(

@@ -15,15 +15,17 @@ from discreet.engines.flower.engine import FlowerEngine
 from discreet.errors import NotEnoughSurvivors
 from discreet.models import build_model, flatten
 from discreet.plan import Plan
-from discreet.privacy.ledger import Opened, Resumed, read_ledger, spending
+from discreet.privacy.ledger import Entry, Intent, Opened, Resumed, read_ledger, spending
 from discreet.privacy.wire import digest
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
 from discreet.secagg import RoundTerms
 from discreet.secagg.codec import decode, encode
 from discreet.secagg.messages import ConfirmSet, RoundStart
+from discreet.silo.policy import load_policy
 from discreet.silo.requests import Deliver, Propose, Refused, Request
 from discreet.silo.silo import Surroundings, open_silo
+from discreet.silo.spending import odometer
 from tests.engines.conftest import DirectWire, SmallConsortium
 
 NAME = "cleveland"
@@ -43,37 +45,54 @@ def order(plan: Plan, release: int, sequence: int) -> RoundOrder:
     return RoundOrder(release, sequence, flatten(model))
 
 
-def contributions(consortium: SmallConsortium) -> int:
+def entries(consortium: SmallConsortium) -> tuple[Entry, ...]:
     lines = read_ledger(consortium.folder.silo(NAME) / "state" / "ledger.jsonl")
-    return sum(type(line.entry).__name__ == "Intent" for line in lines)
+    return tuple(line.entry for line in lines)
+
+
+def contributions(consortium: SmallConsortium) -> int:
+    return sum(isinstance(entry, Intent) for entry in entries(consortium))
 
 
 def refusals(consortium: SmallConsortium, wire: DirectWire) -> list[str]:
     return [reply.code for reply in wire.answered if isinstance(reply, Refused) and reply.silo == NAME]
 
 
+@pytest.mark.parametrize("retries", [0, 1])
 def test_attempts_that_came_to_nothing_use_the_budget_up(
-    consortium: SmallConsortium, direct_wire: type[DirectWire]
+    consortium: SmallConsortium, direct_wire: type[DirectWire], retries: int
 ) -> None:
-    """Round 1 again and again, each time without an unmasking: the plan's number of rounds is the most."""
+    """Round 1 again and again, never unmasked: the rounds of the plan and the retries are the most."""
     plan = consortium.plan
-    text = consortium.folder.policy(NAME).read_text()
+    text, most = consortium.folder.policy(NAME).read_text(), plan.rounds + retries
     for key in ("max_epsilon", "max_epsilon_per_training"):
         old = next(line for line in text.splitlines() if line.startswith(f"{key} = "))
-        consortium.edit_policy(NAME, old, f"{key} = {plan.spent(plan.rounds).epsilon * (1 + 1e-9)!r}")
+        consortium.edit_policy(NAME, old, f"{key} = {plan.spent(most).epsilon * (1 + 1e-9)!r}")
+    consortium.edit_policy(NAME, "[budget]", f"[budget]\nretries = {retries}")
 
     def never_unmasked(_: int, request: Request) -> Request | None:
         return None if isinstance(request, Deliver) and not request.parameters else request
 
     wire = direct_wire(consortium.silos)
-    for attempt in range(1, plan.rounds + 3):
+    for attempt in range(1, most + 3):
         wire.tamper = lambda _, request: request
         made = engine(consortium, wire, attempt)
         wire.tamper = never_unmasked
         with pytest.raises(NotEnoughSurvivors):
             made.sum_round(order(plan, 1, attempt))
-    assert contributions(consortium) == plan.rounds
+    assert contributions(consortium) == most
     assert refusals(consortium, wire) == ["budget", "budget"]
+    # What was charged for stands: later room would be room because of what was seen.
+    found = odometer(
+        load_policy(consortium.folder.policy(NAME)), entries(consortium), datetime.now(UTC).date()
+    )
+    assert found.lifetime.epsilon == pytest.approx(plan.spent(most).epsilon)
+    assert not found.unfixed
+    consortium.edit_policy(NAME, f"retries = {retries}", f"retries = {retries + 1}")
+    changed = odometer(
+        load_policy(consortium.folder.policy(NAME)), entries(consortium), datetime.now(UTC).date()
+    )
+    assert changed.unfixed.startswith("'budget.retries' must be written down before the first contribution")
 
 
 def test_a_policy_that_expires_in_mid_training_ends_it(

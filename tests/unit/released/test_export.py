@@ -105,7 +105,9 @@ def heart(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, dict[str, An
 
 def untrained(model: str, classes: tuple[str, ...], **columns: Any) -> Model:
     """A model with random weights, of a plan that nobody carried out."""
-    frames = Frames(dict.fromkeys("abc"), label="ill", classes=classes, **columns)
+    rules = (columns.get(kind, {}) for kind in ("ranges", "categories", "dates"))
+    empty = dict.fromkeys(("ill", *(name for rule in rules for name in rule)), ())
+    frames = Frames(dict.fromkeys("abc", empty), label="ill", classes=classes, **columns)
     step: dict[str, Any] = {"local": {"kind": "single-step"}, "privacy": {"clip_norm": 1.0}}
     plan = plan_training(frames.public(capacity=50), target=Target(8.0), model=model, **step)
     network = build_network(plan, own_code=False)

@@ -68,7 +68,7 @@ def stays(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="session", params=SHAPES)
 def model(request: pytest.FixtureRequest) -> Model:
     """A model with random weights, of a plan that nobody carried out."""
-    frames = Frames(dict.fromkeys("abc"), **STAY, **SHAPES[request.param])
+    frames = Frames(dict.fromkeys("abc", table(0, 0)), **STAY, **SHAPES[request.param])
     plan = plan_training(frames.public(capacity=50), target=Target(8.0))
     network = build_network(plan, own_code=False)
     load_flat(network, np.random.default_rng(4).normal(0, 1, plan.facts.dimension))
