@@ -30,7 +30,7 @@ def verify(
     ] = False,
     other_version: Annotated[
         bool,
-        typer.Option("--other-version", help="Accept a page that other versions wrote as it was sealed."),
+        typer.Option("--other-version", help="Take files that other versions wrote as they were sealed."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
