@@ -68,19 +68,22 @@ def _versions_in(stated: Any) -> Versions:
         VerificationFailure: if they are missing, or are no names and versions.
     """
     pairs = stated.get("versions") if isinstance(stated, dict) else None
-    named = isinstance(pairs, list) and all(
-        isinstance(pair, list)
-        and len(pair) == 2
-        and all(isinstance(part, str) and _VERSION.fullmatch(part) for part in pair)
-        for pair in pairs
-    )
-    versions: Versions = tuple((name, version) for name, version in pairs) if named else ()
+    versions: Versions = ()
+    if isinstance(pairs, list) and all(map(_is_version, pairs)):
+        versions = tuple((name, version) for name, version in pairs)
     if "discreet" not in dict(versions) or len(dict(versions)) < len(versions):
         raise VerificationFailure(
             "report.json must name each version that wrote it once, that of discreet among them; "
             f"got {shown(str(pairs), 80)}."
         )
     return versions
+
+
+def _is_version(pair: object) -> bool:
+    """Says whether it is a name with a version, in which no sentence has room."""
+    if not isinstance(pair, list) or len(pair) != 2:
+        return False
+    return all(isinstance(part, str) and _VERSION.fullmatch(part) for part in pair)
 
 
 def _by_this_version(evidence: Evidence, stated: Any, again: ReportInput, *, alike: bool) -> list[str]:

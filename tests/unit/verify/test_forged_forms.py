@@ -77,7 +77,7 @@ def test_a_ledger_that_says_what_nobody_wrote_is_found(
         if not isinstance(entry, kind):
             return None
         stated = {name: tuple(one) if isinstance(one, list) else one for name, one in changes.items()}
-        return dataclasses.replace(entry, **stated)
+        return dataclasses.replace(entry, **stated)  # type: ignore[arg-type]
 
     forge_ledger(run_directory, change)
     with pytest.raises(VerificationFailure, match=message):
