@@ -68,7 +68,8 @@ def _require_terms(plan: Plan, spent: Spending) -> None:
             f"the ledger must charge at most {plan.releases} releases; it charges {spent.charged}."
         )
     for release in spent.completed:
-        known = tuple(silo for silo in plan.asked(release.release) if silo in release.survivors)
+        asked = set(plan.asked(release.release)) & set(release.survivors)
+        known = tuple(silo for silo in plan.facts.silos if silo in asked)
         if known != release.survivors or len(known) < plan.thresholds.min_survivors:
             raise VerificationFailure(
                 f"release {release.release} must have at least {plan.thresholds.min_survivors} survivors, "
