@@ -75,10 +75,10 @@ wheel: install
 	cd build/wheel && PYTHONPATH=. $(abspath $(BIN))/python -m discreet verify run
 	ls build/dist
 
-# Slow and exact: each script prints its own table. BENCH=heart runs one of them.
-BENCH ?= heart accounting secagg integers training
+# Slow: measures speed and writes docs/performance.md's table; DATA adds rows. BENCH=heart runs one script of bench/ instead.
 bench: install
-	for name in $(BENCH); do $(BIN)/python bench/$$name.py || exit 1; done
+	$(BIN)/python bench/$(if $(BENCH),$(BENCH).py,speed_table.py $(if $(DATA),--data-dir $(DATA)) \
+	  $(if $(wildcard $(FLOWER)/bin/python),--flower-python $(FLOWER)/bin/python))
 
 bench-accounting: install
 	$(BIN)/python bench/accounting.py

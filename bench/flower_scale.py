@@ -27,9 +27,11 @@ from discreet.secagg import (
     SumTerms,
     default_threshold,
 )
+from rows import Row, keep
 
 SPARSE_FROM = 100
 BITS = 24
+SETUP_GOALS, MEMORY_GOALS = {1000: 15.0}, {1000: 0.5}
 
 
 def one(num_clients: int, num_weights: int, *, malicious: bool) -> None:
@@ -68,6 +70,9 @@ def one(num_clients: int, num_weights: int, *, malicious: bool) -> None:
         f"{outcome.bytes_per_client / 1024:7.1f} KiB a client  peak {peak:.2f} GiB",
         flush=True,
     )
+    who = f"{num_clients:,} clients in one process"
+    keep(Row(f"setup of {who}", first - healthy, "s", SETUP_GOALS.get(num_clients)))
+    keep(Row(f"peak memory of {who}", peak, "GiB", MEMORY_GOALS.get(num_clients)))
 
 
 def main() -> None:

@@ -49,6 +49,7 @@ from discreet.secagg.hazmat.prg import add_masks
 from discreet.secagg.modes import Mode
 from discreet.secagg.server.rounds import ServerRound
 from discreet.secagg.transitions import ServerState
+from rows import Row, keep
 from secagg_sparse import released_round, sparse_agreement
 
 T = TypeVar("T")
@@ -166,6 +167,12 @@ def report(what: str, value: float, unit: str, bar: float | None = None) -> None
     print(f"{what:<66} {value:>10.3f} {unit}{verdict}", flush=True)
 
 
+def ratio(what: str, where: str, value: float) -> None:
+    """Prints a cost over that of the cipher alone, and keeps it."""
+    report(f"    {what.partition(',')[0]}", value, "x")
+    keep(Row(f"{what}, {where}", value, "×", 1.2))
+
+
 def best(action: Callable[[], float]) -> float:
     return min(action() for _ in range(REPEATS))
 
@@ -223,9 +230,10 @@ def bench_round(length: int) -> None:
         cipher = float(np.median(alone))
         where = f"{mode.name}, n={n}, d={length:.0e}"
         report(f"client, whole round, {where}, median", 1e3 * float(np.median(clients)), "ms", 80)
-        report("    over its keystream", float(np.median(clients)) / cipher, "x")
+        ratio("client's round over its keystream", where, float(np.median(clients)) / cipher)
         report(f"server, whole round, {where}, 10 % dropped", min(servers), "s", 0.8)
-        report("    over its keystream", float(np.median(servers)) / (cipher * needed / n), "x")
+        over = float(np.median(servers)) / (cipher * needed / n)
+        ratio("server's round over its keystream, 10 % dropped", where, over)
 
 
 def whole_round(parties: Parties, length: int, gone: frozenset[str], index: int) -> None:
@@ -248,7 +256,7 @@ def bench_threads(length: int) -> None:
         return time.perf_counter() - start
 
     pairs = [(timed(1), timed(2)) for _ in range(REPEATS)]
-    report("two threads on one mask, speed-up", min(a for a, _ in pairs) / min(b for _, b in pairs), "x")
+    speed_up("two threads on one mask", min(a for a, _ in pairs) / min(b for _, b in pairs))
     clocks: dict[int, tuple[list[float], list[float]]] = {1: ([], []), 2: ([], [])}
     worlds = {}
     for threads in clocks:
@@ -264,8 +272,14 @@ def bench_threads(length: int) -> None:
             clocks[threads][0].append(float(np.median(active)))
             clocks[threads][1].append(parties.server_seconds)
     for number, who in enumerate(("client", "server, 10 % dropped")):
-        speedup = min(clocks[1][number]) / min(clocks[2][number])
-        report(f"two threads, {who}, whole round, n=100, d={length // 4:.0e}, speed-up", speedup, "x")
+        gained = min(clocks[1][number]) / min(clocks[2][number])
+        speed_up(f"two threads, {who}, whole round, n=100, d={length // 4:.0e}", gained)
+
+
+def speed_up(what: str, value: float) -> None:
+    """Prints how many times as fast two threads are, and keeps it."""
+    report(f"{what}, speed-up", value, "x")
+    keep(Row(f"{what}, against one", value, "×", 1.7, more_is_better=True))
 
 
 def bench_control() -> None:
@@ -294,7 +308,7 @@ def bench_sparse(length: int) -> None:
     cases: list[tuple[Mode, HararyGraph | ChosenGraph, int, float | None]] = [
         (SemiHonest(), HararyGraph(honest.degree), honest.threshold, None),
         (SemiHonest(), HararyGraph(100), 60, 9.0),
-        (SemiMalicious(), ChosenGraph(malicious.degree, n), malicious.threshold, None),
+        (SemiMalicious(), ChosenGraph(malicious.degree, n), malicious.threshold, 8.0),
     ]
     for mode, graph, threshold, bar in cases:
         terms = SumTerms(bytes(32), names, threshold, n - bad, bad, BITS, length, bytes(32))
@@ -306,6 +320,7 @@ def bench_sparse(length: int) -> None:
         seconds = time.process_time() - start
         what = f"server unmasks, n={n}, k={graph.degree} {mode.name}, {masks} masks"
         report(what, seconds, "s", bar)
+        keep(Row(what, seconds, "s", bar))
         report("    over its keystream", 100 * seconds / (masks * keystream(100, length)), "x")
         current = released_round(agreement, bad)
         start = time.perf_counter()
@@ -366,6 +381,7 @@ def bench_peer(python: str, n: int, length: int) -> None:
     print(f"{'':<24}{'discreet':>14}{'Flower SecAgg+':>18}{'ratio':>10}")
     for label, own, other in zip(("client s", "server s", "bytes of a client"), ours, theirs, strict=True):
         print(f"{label:<24}{own:>14.3f}{other:>18.3f}{other / own:>9.1f}x", flush=True)
+        keep(Row(f"Flower's SecAgg+ over ours, n={n}, d={length:.0e}: {label}", other / own, "×"))
 
 
 def one_thread() -> dict[str, str]:

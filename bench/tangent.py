@@ -24,6 +24,7 @@ from discreet.learning.clipping.clipped_sum import prepare
 from discreet.learning.tangent_model import linearise
 from discreet.models import build_model, flatten
 from discreet.randomness import SeededRandom
+from rows import Row, keep
 
 RECORDS, CHUNK, CLIP_NORM = 1024, 64, 16.0
 MODELS = ("cnn-tanh", "cnn-tanh-standardised")
@@ -99,6 +100,11 @@ def main() -> None:
         for steps in (16, 128):
             taken = milliseconds(tangent_round(name, records, steps))
             print(f"  tangent-steps, {steps} steps: {taken:.3f} ms a record, {taken / plain:.1f} times")
+            keep(
+                Row(
+                    f"round of tangent-steps over plain SGD, `{name}`, {steps} steps", taken / plain, "×", 6.0
+                )
+            )
 
 
 if __name__ == "__main__":

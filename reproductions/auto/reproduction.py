@@ -17,10 +17,11 @@ from acs_income import features as acs_income
 from discreet.config import Config, parse_config
 from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError
+from discreet.plan import Plan
 from reproducing import Cell, Computed, Context, Deferred, Scale, Score, accuracy, changed, score
 
 EPSILONS = {Scale.SMALL: (1.0,), Scale.FULL: (0.3, 1.0, 4.0)}
-# Multiples of the rule's learning rate, residual caps, momentum; with momentum the rate is lower by as much.
+# Multiples of the middle learning rate, residual caps, momentum; with momentum the rate is lower by as much.
 GRID = {
     Scale.SMALL: tuple(product((0.3, 1.0, 3.0), (0.5,), (0.0,))),
     Scale.FULL: tuple(product((0.3, 1.0, 3.0), (0.25, 0.5, 1.0), (0.0, 0.5))),
@@ -187,9 +188,10 @@ def validation(config: Config, folder: Path) -> dict[str, Any]:
 def tuned(config: Config, setting: Setting) -> Config:
     """The config with the numbers of a grid's setting."""
     factor, cap, momentum = setting
-    rule = prepare(config).plan.training
+    plan = prepare(config).plan
+    rule = plan.training
+    rate = factor * middle(plan) * (1.0 - momentum)
     local = rule.local.model_dump()
-    rate = factor * local["learning_rate"] * (1.0 - momentum)
     return changed(
         config,
         {
@@ -198,3 +200,13 @@ def tuned(config: Config, setting: Setting) -> Config:
             "training.server": {"kind": "momentum", "momentum": momentum},
         },
     )
+
+
+def middle(plan: Plan) -> float:
+    """The learning rate at which all rounds' noise moves a logit by 1; the cap is 0.5 (two classes) or 0.35.
+
+    It is that of an earlier rule, and stays, so that the grid does not move with the rule that it judges.
+    """
+    outputs, norm = plan.facts.outputs, plan.facts.feature_norm_bound or 1.0
+    lipschitz = norm * (0.5 if outputs == 1 else 0.35 * math.sqrt(2))
+    return len(plan.facts.silos) / (plan.noise_multiplier * lipschitz * norm * math.sqrt(plan.rounds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,17 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         ValueError: for everything but an archive of plain arrays.
     """
     with path.open("rb") as file:
-        try:
-            archive = np.load(file, allow_pickle=False)
-            if isinstance(archive, np.lib.npyio.NpzFile):
-                found = {name: archive[name] for name in archive.files}
-                if all(isinstance(array, np.ndarray) for array in found.values()):
-                    return found
-        except Exception:  # noqa: S110 - zip, deflate and a header's syntax each fail in ways of their own
-            pass
-    raise ValueError(f"{path.name} must be an .npz archive of plain arrays, without pickled objects")
+        return arrays_in(file, path.name)
+
+
+def arrays_in(file: IO[bytes], name: str) -> dict[str, npt.NDArray[Any]]:
+    """Returns the arrays of an archive that is open, as `read_arrays` does; ``name`` is for its message."""
+    try:
+        archive = np.load(file, allow_pickle=False)
+        if isinstance(archive, np.lib.npyio.NpzFile):
+            found = {key: archive[key] for key in archive.files}
+            if all(isinstance(array, np.ndarray) for array in found.values()):
+                return found
+    except Exception:  # noqa: S110 - zip, deflate and a header's syntax each fail in ways of their own
+        pass
+    raise ValueError(f"{name} must be an .npz archive of plain arrays, without pickled objects")

@@ -12,12 +12,7 @@ _TRY_SECONDS: Final = 0.05
 
 
 def take(file: IO[bytes], *, shared: bool = False) -> bool:
-    """Takes the lock of an open file until it is closed; returns whether it could, at once.
-
-    Args:
-        file: open.
-        shared: whether others may share it.
-    """
+    """Takes the lock of an open file until it is closed; returns whether it could, at once."""
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError:

@@ -178,7 +178,7 @@ def no_anchor(patch: pytest.MonkeyPatch) -> None:
 
 
 def sources_are_imported(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(remeasured, "_data_in", lambda _, __, data: data)
+    patch.setattr(remeasured, "_data_in", lambda _, __, plan: plan.config.data)
 
 
 def any_file(patch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def test_noise_before_rounding_learns_as_well_in_fewer_bits(heart: Config, tmp_p
 
 
 def test_the_demo_learns_without_a_tuned_number(tmp_path: Path) -> None:
-    """Measured over 20 seeds: accuracy 79.6 ± 0.5 %, AUC 0.880 ± 0.004."""
+    """Measured over 20 seeds: accuracy 79.7 ± 0.6 %, AUC 0.880 ± 0.004."""
     demo = load_config(Path(__file__).parents[2] / "examples" / "heart.toml")
     assert isinstance(demo.training.local, UntunedStepsConfig)
     result = run(demo.model_copy(update={"run": demo.run.model_copy(update={"seed": 11})}), tmp_path / "run")

@@ -31,6 +31,7 @@ from discreet.errors import (
     ProtocolAbort,
 )
 from discreet.models import flatten, model_file
+from discreet.models.public_weights import PublicWeights
 from discreet.models.residual import FrozenResidual
 from discreet.plan.public_model import public_model
 from discreet.plan.reading import parse_plan
@@ -337,7 +338,9 @@ def _files() -> Iterator[Target]:
     seeds = (written(np.savez, **plain), written(np.savez_compressed, **plain), written(np.save, plain["x"]))
     yield Target("npz", arrays, DataError, seeds)
     network = {"conv1.weight": np.ones((2, 3, 3, 3)), "layer3.0.conv1.weight": np.ones((2, 2, 3, 3))}
-    residual = partial(_from_file, FrozenResidual.load, "weights.npz")
+    residual = partial(
+        _from_file, lambda path: FrozenResidual.load(PublicWeights(str(path), None)), "weights.npz"
+    )
     weights = (written(np.savez, **network), written(np.save, plain["x"]))
     yield Target("residual", residual, ConfigurationError, weights)
     yield Target("journal", partial(_from_file, FileJournal, "journal.bin"), ProtocolAbort, (_journal(),))

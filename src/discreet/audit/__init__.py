@@ -14,7 +14,6 @@ from discreet.audit.findings import (
     SensitivityFinding,
 )
 from discreet.audit.local_state import CraftedFederation, simulate_local_state_attack, two_steps_epsilon
-from discreet.audit.membership import AttackRates
 from discreet.audit.sides import EVALUATION, TRAINING, sides
 from discreet.audit.tradeoff_tail import audited_mu_lower, tradeoff_p_value
 
@@ -22,7 +21,6 @@ __all__ = [
     "EVALUATION",
     "INTERRUPTED",
     "TRAINING",
-    "AttackRates",
     "AuditSettings",
     "CanaryFinding",
     "CraftedFederation",

@@ -236,9 +236,8 @@ def crafted_records(plan: Plan, count: int, randomness: SeededRandom) -> Records
 
     Where questions are asked, they are those of many that move the sum furthest.
     """
-    training = plan.silo_training(plan.facts.silos[0])
-    if isinstance(training, Asked):
-        return _asked_records(plan, training, count, randomness)
+    if plan.questions:
+        return _asked_records(plan, plan.answers, count, randomness)
     shape, bound = plan.facts.feature_shape, plan.facts.feature_norm_bound
     noise = randomness.uniform(count * math.prod(shape)).reshape(count, -1)
     if bound is not None:

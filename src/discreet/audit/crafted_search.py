@@ -64,10 +64,6 @@ def crafted_findings(prepared: Prepared, settings: CraftedSettings) -> tuple[Nei
 
     Guarantee:
         A finding that is ``exceeded`` is a proof. None of them is a proof of nothing: see docs/audit.md.
-
-    Args:
-        prepared: config, records, public model and plan.
-        settings: how hard to look.
     """
     source = SeededRandom(settings.seed).derive("crafted")
     plan = prepared.plan

@@ -23,10 +23,6 @@ def post_processing_finding(prepared: Prepared, randomness: SeededRandom) -> Pos
 
     All that a guarantee covers is the sums, so models that differ although the sums do not are a leak: a sum
     divided by a count of records, for example.
-
-    Args:
-        prepared: plan, model and records.
-        randomness: of both rehearsals.
     """
     first = rehearse(prepared, randomness, known=prepared.federation)
     sums = {step.order.release: step.outcome.total for step in first.steps}

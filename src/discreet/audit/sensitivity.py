@@ -53,12 +53,6 @@ def sensitivity_finding(
     The unit is a real record with another label, or noise as large as the plan allows; the public model is
     the initial one or random weights. Where neighbours exchange a record, the unit takes the place of one,
     and twice the movement is claimed. For the client unit the neighbour has no records at all.
-
-    Args:
-        prepared: plan, model and records.
-        silo: whose local training is tried.
-        trials: pairs of neighbours.
-        randomness: chooses them.
     """
     plan = prepared.plan
     training = rehearsed_training(plan, silo)

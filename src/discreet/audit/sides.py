@@ -18,10 +18,6 @@ def sides(prepared: Prepared, randomness: SeededRandom) -> dict[str, Prepared]:
     No unit is on both sides, and each has noise of its own, so each claim is attacked by itself. Evaluations
     ask about weights that are drawn here: a server may announce any, and those of the start, which are zeros
     as a rule, give every record the same score.
-
-    Args:
-        prepared: config, records, public model and plan.
-        randomness: of the weights.
     """
     plan, held_out = prepared.plan, prepared.held_out
     if plan.evaluation is None or held_out is None:

@@ -15,6 +15,7 @@ from discreet.released import (
     require_new,
     sklearn_file,
     torch_program,
+    weights_file,
     write_new,
 )
 
@@ -23,6 +24,10 @@ def export(
     run: Annotated[Path, typer.Argument(help="The folder of a run, or a model file.", show_default=False)],
     onnx: Annotated[Path | None, typer.Option(help="A new ONNX file; takes raw columns by name.")] = None,
     torch: Annotated[Path | None, typer.Option(help="A new file for torch.export.load.")] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option(help="A new safetensors file of the network's weights, adapters merged."),
+    ] = None,
     sklearn: Annotated[
         Path | None, typer.Option(help="A new joblib file with a scikit-learn pipeline; linear models.")
     ] = None,
@@ -40,12 +45,13 @@ def export(
     forms = (
         ("--onnx", onnx, onnx_program),
         ("--torch", torch, torch_program),
+        ("--weights", weights, weights_file),
         ("--sklearn", sklearn, sklearn_file),
     )
     asked = [(option, path, make) for option, path, make in forms if path is not None]
     if not asked and card is None:
         raise ConfigurationError(
-            "an export needs a form; got none. Give --onnx, --torch, --sklearn or --card."
+            "an export needs a form; got none. Give --onnx, --torch, --weights, --sklearn or --card."
         )
     for option, path, _ in asked:
         require_new(path, option)

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from discreet.cli.listing import Listing, facts_table
 from discreet.kinds import Timetable, room_text, timetable_text
-from discreet.kinds.convex_steps import ConvexStepsSection
 from discreet.kinds.weighted import weights_text
 from discreet.plan import Plan, judged
 from discreet.plan.counted import parts
@@ -200,8 +199,7 @@ def _own_settings(plan: Plan) -> dict[str, str]:
 
 def _class_weights(plan: Plan) -> dict[str, str]:
     """The line on weights of classes, if there are any."""
-    local = plan.training.local
-    stated = local.class_weights if isinstance(local, ConvexStepsSection) else None
+    stated = plan.training.local.weighs
     return {} if stated is None else {"class weights": weights_text(stated)}
 
 

@@ -32,6 +32,10 @@ def verify(
         bool,
         typer.Option("--other-version", help="Take files that other versions wrote as they were sealed."),
     ] = False,
+    weights: Annotated[
+        Path | None,
+        typer.Option(help="The public weights that the plan names: compare the frozen layers with them."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Work out every number of a run again from plan and ledger; exit code 2 with the first that is wrong.
@@ -40,7 +44,7 @@ def verify(
 
     Example: [bold]discreet verify runs/heart[/bold]
     """
-    findings = list(check(directory, key=key, records=records, own_code=own_code))
+    findings = list(check(directory, key=key, records=records, own_code=own_code, weights=weights))
     digest = manifest_digest(directory)
     if manifest is not None and manifest.lower() != digest:
         raise VerificationFailure(

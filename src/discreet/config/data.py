@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from discreet.config.partition import DirichletPartition, PartitionConfig
+from discreet.config.pretrained import PretrainedConfig
 from discreet.data.bins import MOST_BINS
 from discreet.data.dates import DateOrder
 from discreet.kinds.fields import Count, Section
@@ -21,8 +22,8 @@ MOST_CLASSES = 1 << 16
 
 Transform = (
     Literal["scattering", "scattering-maps", "centred-pixels"]
-    | Annotated[str, Field(pattern="^residual:.")]
-    | Annotated[str, Field(pattern=r"^map:\w+(\.\w+)*:\w+$")]
+    | Annotated[str, Field(pattern="^(residual|onnx):.")]
+    | Annotated[str, Field(pattern=r"^(map|network):\w+(\.\w+)*:\w+$")]
 )
 
 
@@ -178,7 +179,9 @@ class DataConfig(Section):
         transform: a public feature map, applied to each image by itself. ``scattering``, ``centred-pixels``
             and ``residual:PATH`` (the last layer of a residual network with these weights) are for linear
             heads; ``scattering-maps`` is for networks such as ``cnn-group-norm``. ``map:module:function`` is
-            a function of one's own from one record to a vector, for arrays in memory.
+            a function of one's own from one record to a vector, for arrays in memory. ``onnx:PATH`` and
+            ``network:module:factory`` are frozen networks with public weights, which ``pretrained`` states.
+        pretrained: the public weights of a feature map: hash, source and licence.
         standardise: centres and scales numbers by what a noisy sum before the first round says of them.
         centre: centres whole records, of arrays too, by their noisy mean; in place of ``standardise``.
         project: centres them and projects them onto the directions that noisy moments show; likewise.
@@ -210,6 +213,7 @@ class DataConfig(Section):
     feature_shape: tuple[Annotated[int, Field(strict=True, ge=1)], ...] | None = None
     partition: PartitionConfig | None = None
     transform: Transform | None = None
+    pretrained: PretrainedConfig | None = None
     standardise: StandardiseConfig | None = None
     centre: CentreConfig | None = None
     project: ProjectConfig | None = None
@@ -362,6 +366,28 @@ class DataConfig(Section):
         return self.model_copy(update={"person": self.person.model_copy(update={"capacity": capacity})})
 
     @model_validator(mode="after")
+    def _weights_have_a_provenance(self) -> Self:
+        """Refuses a frozen network without its provenance, and a provenance of nothing."""
+        scheme, _, _ = (self.transform or "").partition(":")
+        if self.pretrained is None:
+            if scheme in ("onnx", "network"):
+                raise ValueError(
+                    f"'pretrained' must state the public weights of {self.transform!r}: sha256, source and "
+                    "licence; it is missing"
+                )
+            return self
+        if scheme not in ("onnx", "network", "residual"):
+            raise ValueError(
+                "'pretrained' must be left out where no network makes features, transform = onnx:PATH, "
+                f"network:module:factory or residual:PATH; got {self.transform!r}. Weights of the trained "
+                "model are model.pretrained"
+            )
+        if (self.pretrained.file is None) == (scheme == "network"):
+            what = "be given" if scheme == "network" else "be left out, for the transform names it"
+            raise ValueError(f"'pretrained.file' must {what}; the transform is {self.transform!r}")
+        return self
+
+    @model_validator(mode="after")
     def _only_arrays_have_a_shape(self) -> Self:
         """Refuses a shape for what is no array in memory, and what only others have for arrays."""
         kind, _, _ = (self.transform or "").partition(":")
@@ -370,7 +396,7 @@ class DataConfig(Section):
                 "a feature map of one's own must be for arrays that a program hands over; the source is "
                 f"{self.source!r}. Let a source of one's own, module:function, make the features"
             )
-        if kind == "residual" and self.feature_shape is not None:
+        if kind in ("residual", "onnx", "network") and self.feature_shape is not None:
             raise ValueError(
                 f"records of a feature_shape must be without a network's file; got {self.transform!r}. "
                 "Load it in a feature map of one's own"
@@ -411,7 +437,7 @@ _OF_TRAINING = (
 )
 _IN_MEMORY = "memory"
 _TABLES = ("csv:", "parquet:")
-_SCHEMES = ("csv", "parquet", "npz", "residual")
+_SCHEMES = ("csv", "parquet", "npz")
 _NOT_OF_ARRAYS = (
     "label", "label_range", "ranges", "bins", "categories", "dates", "missing", "drop", "classes",
     "partition", "standardise", *WRITTEN,
@@ -424,7 +450,7 @@ def features_named(data: DataConfig) -> tuple[str, ...]:
 
 
 def without_folder(source: str | dict[str, str]) -> str | dict[str, str]:
-    """Returns a source of records or of weights without its folder, which differs from party to party."""
+    """Returns a source of records without its folder, which differs from party to party."""
     if not isinstance(source, str):
         return {silo: str(without_folder(one)) for silo, one in source.items()}
     scheme, colon, path = source.partition(":")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from discreet.config.data import WRITTEN, DataConfig, features_named
@@ -176,6 +177,7 @@ def federation_of(
     silo: str | None = None,
     exchanged: bool = False,
     by_silo: Mapping[str, Any] | None = None,
+    cache: Path | None = None,
 ) -> Federation:
     """Loads the federation that a config names.
 
@@ -184,6 +186,7 @@ def federation_of(
         silo: takes the source for the own file of this silo alone, whatever the config's partition is.
         exchanged: whether neighbours differ in a record that is exchanged; see `load_federation`.
         by_silo: what each silo holds, where the config's source is ``memory``.
+        cache: folder where a silo keeps the features that a network made of its records; None keeps none.
 
     Raises:
         DataError: one line that says what is wrong with the source.
@@ -203,9 +206,16 @@ def federation_of(
     )
     if data.transform is None:
         return federation
-    from discreet.models.transforms import transformed  # torch, which planning over tables does without
+    # torch, which planning over tables does without
+    from discreet.models.public_weights import PublicWeights
+    from discreet.models.transforms import transformed
 
-    return transformed(federation, data.transform, data.feature_norm_bound)
+    stated = data.pretrained
+    path = (stated.file if stated is not None else None) or data.transform.partition(":")[2]
+    weights = PublicWeights(path, None if stated is None else stated.sha256)
+    # Beside those of all records, which are removed with them.
+    kept = cache / data.asked if cache is not None and data.asked == "held-out" else cache
+    return transformed(federation, data.transform, data.feature_norm_bound, weights, kept)
 
 
 def _partition(data: DataConfig) -> Partition | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from discreet.config.pretrained import AdaptersConfig, Layers, PretrainedConfig
 from discreet.kinds.fields import Positive, Section
 
 
@@ -26,17 +27,43 @@ class LossConfig(Section):
 class ModelConfig(Section):
     """Which model: a bundled name or ``module:factory``; ``seed`` fixes its public initial weights.
 
-    ``loss`` takes the place of the loss that belongs to a linear head.
+    ``loss`` takes the place of the loss that belongs to a linear head. The last three fine-tune a network of
+    one's own: all that they do not name stays frozen.
 
     Attributes:
         name: a bundled name, or ``module:factory``.
         seed: fixes the public initial weights.
         loss: a loss of one's own for a linear head under stable-steps.
+        pretrained: the public weights of the frozen layers: file, hash, source and licence.
+        trained: layers that are trained whole, from the weights that the factory gives them.
+        adapters: low-rank updates of frozen layers.
     """
 
     name: str = "logistic"
     seed: Annotated[int, Field(ge=0)] = 0
     loss: LossConfig | None = None
+    pretrained: PretrainedConfig | None = None
+    trained: Layers | None = None
+    adapters: AdaptersConfig | None = None
+
+    @model_validator(mode="after")
+    def _something_is_trained(self) -> Self:
+        stated = [key for key in ("pretrained", "trained", "adapters") if getattr(self, key) is not None]
+        if not stated:
+            return self
+        if ":" not in self.name:
+            raise ValueError(
+                f"{' and '.join(stated)} must be left out unless 'name' is a network of one's own, "
+                f"module:factory; got {self.name!r}"
+            )
+        if stated == ["pretrained"]:
+            raise ValueError(
+                "'trained' or 'adapters' must name what is trained beside 'pretrained', whose weights stay "
+                "frozen; both are missing"
+            )
+        if self.pretrained is not None and self.pretrained.file is None:
+            raise ValueError("'pretrained.file' must name the file of the weights; it is missing")
+        return self
 
     @property
     def own_code(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ Noise, scale, ring and guarantees are worked out once, by the plan.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -21,12 +22,11 @@ from discreet.config.speed import SpeedConfig
 from discreet.errors import ConfigurationError
 from discreet.kinds import (
     ANSWERS,
-    AloneConfig,
     AveragingConfig,
     ClipNorm,
-    FixedSizeConfig,
     LocalConfig,
     NoSamplingConfig,
+    QuantileClipping,
     QuestionsConfig,
     SamplingConfig,
     ScheduleConfig,
@@ -111,12 +111,23 @@ class TrainingConfig(Section):
                 f"'rounds' of all 'segments' must come to at most {MOST_ROUNDS:,}, which every silo accounts "
                 f"for; they come to {self.planned_rounds:,}. Plan fewer rounds, or leave 'segments' out"
             )
-        for number, segment in enumerate(self.segments):
+        _ = self.segment_locals
+        return self
+
+    @property
+    def segment_locals(self) -> tuple[LocalConfig, ...]:
+        """The table of local training in each segment.
+
+        Raises:
+            ValueError: in one line, if a segment's keys make no table of that kind.
+        """
+        found = []
+        for number, segment in enumerate(self.segments or ()):
             try:
-                segment.local_table(self.local)
+                found.append(segment.local_table(self.local))
             except ValueError as error:
                 raise ValueError(f"'segments.{number}': {error}") from None
-        return self
+        return tuple(found)
 
     @property
     def planned_rounds(self) -> int:
@@ -177,6 +188,11 @@ class PrivacyConfig(Section):
         if (self.epsilon is None) == (self.noise_multiplier is None):
             raise ValueError("exactly one of 'epsilon' and 'noise_multiplier' must be given")
         return self
+
+    @property
+    def norm_rule(self) -> QuantileClipping | None:
+        """The rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
+        return self.clip_norm if isinstance(self.clip_norm, QuantileClipping) else None
 
 
 class AggregationConfig(Section):
@@ -317,7 +333,8 @@ class Config(Section):
     @model_validator(mode="after")
     def _nothing_is_said_of_no_sum(self) -> Config:
         """Refuses what means nothing where no sum is secret, and no secrecy where a sum needs it."""
-        local, summed = isinstance(self.training.schedule, AloneConfig), self.aggregation
+        schedule, summed = self.training.schedule, self.aggregation
+        local = schedule is not None and not schedule.sums
         if local != (summed.protocol == "none"):
             raise ValueError(
                 "'aggregation.protocol' must be none with 'training.schedule' local, and there alone; got "
@@ -330,6 +347,20 @@ class Config(Section):
             raise ValueError(
                 "'aggregation.min_survivors', 'max_colluding', 'mode' and 'privacy.against' must be left out "
                 "with 'training.schedule' local: no sum is secret there, so that they mean nothing"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_name_is_one_file(self) -> Config:
+        """Refuses two files of weights that a plan, which has no folders, could not tell apart."""
+        features, network = self.data.pretrained, self.model.pretrained
+        if features is None or network is None or features.sha256 == network.sha256:
+            return self
+        path = features.file or (self.data.transform or "").partition(":")[2]
+        if PurePath(path).name == PurePath(network.file or "").name:
+            raise ValueError(
+                "'data.pretrained' and 'model.pretrained' must be files of different names, for a plan has "
+                f"no folders; both are called {PurePath(path).name!r}. Rename one"
             )
         return self
 
@@ -413,7 +444,7 @@ class Config(Section):
             raise ValueError(
                 "'evaluate' must be without the client unit, whose records are on both sides of the split"
             )
-        if isinstance(self.training.sampling, FixedSizeConfig):
+        if self.training.sampling.exchanges:
             raise ValueError(
                 "'evaluate' must be without fixed-size sampling, where a record that takes another's place "
                 "need not be on its side of the split: the guarantees would add up. Use poisson sampling"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from discreet.arrays import Float32s
+from discreet.data.feature_cache import FeatureCache
 from discreet.data.federation import Federation
 from discreet.data.norm import scaled_with_constant
 from discreet.models.features import FeatureMap
@@ -15,7 +16,12 @@ from discreet.models.features import FeatureMap
 _CHUNK = 250
 
 
-def mapped(federation: Federation, feature_map: FeatureMap, norm_bound: float | None) -> Federation:
+def mapped(
+    federation: Federation,
+    feature_map: FeatureMap,
+    norm_bound: float | None,
+    cache: FeatureCache | None = None,
+) -> Federation:
     """Replaces every record by its features, ready for a linear head or, without a bound, for a network.
 
     A constant feature is appended in place of a bias, and the record is scaled to L2 norm ``norm_bound``.
@@ -24,11 +30,21 @@ def mapped(federation: Federation, feature_map: FeatureMap, norm_bound: float | 
     Guarantee:
         A record's features depend on no other record, so sensitivities are what they were.
 
+    Args:
+        federation: the records.
+        feature_map: to features, chunk by chunk.
+        norm_bound: that features are scaled to.
+        cache: where features of these very records are kept; None makes them anew.
+
     Raises:
         ConfigurationError: if the records do not suit the map.
     """
-    parts = [part for silo in federation.silos for part in (silo.train, silo.test)]
-    features = iter(_mapped([part.features for part in parts], feature_map, norm_bound))
+    parts = [part.features for silo in federation.silos for part in (silo.train, silo.test)]
+    notes: list[str] = []
+    if cache is None or norm_bound is None:
+        features = iter(_mapped(parts, feature_map, norm_bound))
+    else:
+        features = iter(_kept(parts, feature_map, norm_bound, cache, notes))
     silos = tuple(
         dataclasses.replace(
             silo,
@@ -43,12 +59,33 @@ def mapped(federation: Federation, feature_map: FeatureMap, norm_bound: float | 
         feature_shape=silos[0].train.features.shape[1:],
         feature_norm_bound=norm_bound,
         feature_names=(),
+        warnings=(*federation.warnings, *notes),
     )
 
 
 def mapped_records(records: Float32s, feature_map: FeatureMap, norm_bound: float | None) -> Float32s:
     """Returns the features of records, made as `mapped` makes them; shape ``(n, ...)``, also for none."""
     return _mapped([records], feature_map, norm_bound)[0]
+
+
+def _kept(
+    parts: list[Float32s], feature_map: FeatureMap, norm_bound: float, cache: FeatureCache, notes: list[str]
+) -> list[Float32s]:
+    """Maps all parts, or finds what they were mapped to before; no disk decides whether there are any."""
+    counts, place = [len(part) for part in parts], cache.place(parts)
+    width = _mapped([parts[0][:0]], feature_map, norm_bound)[0].shape[1]
+    found = cache.load(place, (sum(counts), width), norm_bound)
+    if found is not None:
+        return np.split(found, np.cumsum(counts)[:-1])
+    made = _mapped(parts, feature_map, norm_bound)
+    try:
+        cache.store(place, np.concatenate(made))
+    except OSError as error:
+        notes.append(
+            f"features must be kept in {cache.folder}, and cannot: {error.strerror}. They are made each "
+            "time. Remove the folder if records have left."
+        )
+    return made
 
 
 def _mapped(parts: list[Float32s], feature_map: FeatureMap, norm_bound: float | None) -> list[Float32s]:

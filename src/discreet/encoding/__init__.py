@@ -12,7 +12,7 @@ from discreet.encoding.grid import WRAP_PROB, Grid, GridRequest, plan_grid, requ
 from discreet.encoding.ring import from_ring, to_ring
 from discreet.encoding.rotation import Rotation
 from discreet.encoding.rounding import rounded_l2_bound
-from discreet.encoding.step_weights import StepWeights, common_unit, planned_weights, rounded_weights
+from discreet.encoding.step_weights import StepWeights, common_unit, planned_weights
 
 __all__ = [
     "WRAP_PROB",
@@ -32,7 +32,6 @@ __all__ = [
     "rounded_l2_bound",
     "rounded_sensitivity",
     "rounded_signal",
-    "rounded_weights",
     "signal_integers",
     "signal_reals",
     "to_ring",

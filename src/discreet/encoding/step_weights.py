@@ -25,6 +25,8 @@ MAX_WEIGHT_BITS = 24
 # Momentum over many steps has no small common unit; 2^-14 of the largest weight is far below any noise.
 _RESOLUTION_BITS = 14
 _MAX_CHANGE = Fraction(1, 100)
+# Momentum at least halves the common unit at every step, so the last steps alone tell that it is too small.
+_LAST = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class StepWeights:
         if not max(self.weights) < 1 << MAX_WEIGHT_BITS:
             raise ConfigurationError(
                 f"step weights must be below 2^{MAX_WEIGHT_BITS}; the largest is {max(self.weights)}. "
-                "Use rates with a small common denominator, dyadic momentum, or `rounded_weights`."
+                "Use rates with a small common denominator, or dyadic momentum."
             )
         if not self.unit > 0:
             raise ConfigurationError(f"unit must be positive; got {self.unit}.")
@@ -100,56 +102,72 @@ def planned_weights(rates: Sequence[Fraction], momentum: Fraction = Fraction(0))
         >>> planned_weights([Fraction(1, 10)] * 40, momentum=Fraction(1, 2)).weights[-3:]
         (14336, 12288, 8192)
     """
-    reals = _checked_real_weights(rates, momentum)
-    weights, unit = _common_unit(reals)
-    rounded = rounded_weights(rates, momentum, resolution_bits=_RESOLUTION_BITS)
-    changed = (
-        abs(weight * rounded.unit / real - 1) for weight, real in zip(rounded.weights, reals, strict=True)
-    )
-    if max(weights) < 1 << MAX_WEIGHT_BITS or max(changed) > _MAX_CHANGE:
-        return StepWeights(weights, unit)
+    over = _weights_over(rates, momentum)
+    if _fit(_weights_over(rates[-_LAST:], momentum).exact()) and _fit(over.exact()):
+        return StepWeights(*over.exact())
+    rounded = over.rounded(_RESOLUTION_BITS)
+    largest = max(over.numerators)
+    for weight, numerator in zip(rounded.weights, over.numerators, strict=True):
+        exactly = numerator << _RESOLUTION_BITS
+        if abs(weight * largest - exactly) * _MAX_CHANGE.denominator > exactly * _MAX_CHANGE.numerator:
+            raise ConfigurationError(
+                f"step weights must be below 2^{MAX_WEIGHT_BITS}, or within 1 % when they are rounded to "
+                f"2^-{_RESOLUTION_BITS} of the largest; one is {100 * (numerator / largest):.2g} % of it. "
+                "Use rates that differ less, with a small common denominator, or dyadic momentum."
+            )
     return rounded
 
 
 def common_unit(weights: Collection[StepWeights]) -> Fraction:
     """Returns the largest unit in which all of these weights are integers."""
-    return _common_unit([one.unit for one in weights])[1]
+    units = [one.unit for one in weights]
+    shared = math.lcm(*(unit.denominator for unit in units))
+    return Fraction(math.gcd(*(int(unit * shared) for unit in units)), shared)
 
 
-def rounded_weights(
-    rates: Sequence[Fraction], momentum: Fraction = Fraction(0), *, resolution_bits: int
-) -> StepWeights:
-    """Weights as of `planned_weights`, rounded to multiples of the largest over 2^``resolution_bits``.
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """Exact weights as integers over one denominator, since fractions would take minutes to reduce."""
 
-    The rounded weights *are* the algorithm that the plan names: every silo uses them, and the decoded sum is
-    again exact.
-    """
-    if not 1 <= resolution_bits < MAX_WEIGHT_BITS:
-        raise ConfigurationError(f"resolution_bits must be from 1 to 23; got {resolution_bits}.")
-    reals = _real_weights(rates, momentum)
-    unit = max(reals) / (1 << resolution_bits)
-    return StepWeights(tuple(max(1, round(weight / unit)) for weight in reals), unit)
+    numerators: list[int]
+    denominator: int
 
+    def exact(self) -> tuple[tuple[int, ...], Fraction]:
+        """Returns the smallest integers in the weights' ratio, and the unit that they count."""
+        common = math.gcd(*self.numerators)
+        return tuple(value // common for value in self.numerators), Fraction(common, self.denominator)
 
-def _common_unit(reals: Sequence[Fraction]) -> tuple[tuple[int, ...], Fraction]:
-    """Returns the smallest integers in the ratio of ``reals``, and the unit that they count."""
-    denominator = math.lcm(*(weight.denominator for weight in reals))
-    scaled = [int(weight * denominator) for weight in reals]
-    common = math.gcd(*scaled)
-    return tuple(value // common for value in scaled), Fraction(common, denominator)
+    def rounded(self, bits: int) -> StepWeights:
+        """Returns them in multiples of the largest over 2^``bits``, half to even, at least one."""
+        largest = max(self.numerators)
+        weights = (max(1, _nearest(value << bits, largest)) for value in self.numerators)
+        return StepWeights(tuple(weights), Fraction(largest, self.denominator << bits))
 
 
-def _checked_real_weights(rates: Sequence[Fraction], momentum: Fraction) -> list[Fraction]:
+def _weights_over(rates: Sequence[Fraction], momentum: Fraction) -> _Weights:
+    """Returns the exact weights of the steps, the first one first."""
     if not (rates and all(rate > 0 for rate in rates)):
         raise ConfigurationError(f"learning rates must be positive; got {[float(r) for r in rates]}.")
     if not 0 <= momentum < 1:
         raise ConfigurationError(f"momentum must be in [0, 1); got {float(momentum)}.")
-    return _real_weights(rates, momentum)
-
-
-def _real_weights(rates: Sequence[Fraction], momentum: Fraction) -> list[Fraction]:
-    weights, carried = [], Fraction(0)
-    for rate in reversed(rates):
-        carried = rate + momentum * carried
+    shared, base = math.lcm(*(rate.denominator for rate in rates)), momentum.denominator
+    power, carried, weights = 1, 0, []
+    for rate in reversed(rates):  # the weight is carried / (shared · power)
+        carried = int(rate * shared) * power + momentum.numerator * carried
         weights.append(carried)
-    return weights[::-1]
+        power *= base
+    missing, numerators = 1, []
+    for numerator in reversed(weights):  # the first step's weight has the largest power below it
+        numerators.append(numerator * missing)
+        missing *= base
+    return _Weights(numerators, shared * (power // base))
+
+
+def _fit(exact: tuple[tuple[int, ...], Fraction]) -> bool:
+    return max(exact[0]) < 1 << MAX_WEIGHT_BITS
+
+
+def _nearest(numerator: int, denominator: int) -> int:
+    """Returns the integer next to a quotient of positive integers, half to even."""
+    whole, rest = divmod(numerator, denominator)
+    return whole + (2 * rest > denominator or (2 * rest == denominator and whole % 2 == 1))

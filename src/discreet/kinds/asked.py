@@ -106,12 +106,7 @@ class Asked(LocalTraining):
         return EVERY_ONE.event()
 
     def weights(self, persons: Integers | None, count: int) -> Floats | None:
-        """Returns how much each of ``count`` records counts, shape ``(n,)``; None where each counts as 1.
-
-        Args:
-            persons: whose each record is.
-            count: of the records.
-        """
+        """Returns how much each of ``count`` records counts, shape ``(n,)``; None where each counts as 1."""
         if self.persons is None:
             return None
         if persons is None:

@@ -161,6 +161,14 @@ class LocalTraining(ABC):
             f"own; got the factor {factor:g}."
         )
 
+    def starting_from(self, announced: Floats) -> tuple[Self, Floats]:
+        """Returns the training of a round that starts from ``announced``, and the weights in that.
+
+        Raises:
+            PrivacyViolation: for a clipping norm at which no bound would hold.
+        """
+        return self, announced
+
     @property
     def unit_length(self) -> float:
         """What one real unit of the vector is in weights."""

@@ -49,7 +49,7 @@ class ModelFacts:
 
     Attributes:
         dimension: number of trained weights.
-        model_digest: SHA-256 of architecture and initial weights.
+        model_digest: SHA-256 of architecture and initial weights, frozen ones included.
         outputs: logits for a record; one output is binary, several are classes, or labels.
         linear: whether it is a linear head, whose loss is convex.
         batch_norm_channels: channels whose running mean and variance are weights too: the last of a vector,
@@ -63,14 +63,15 @@ class ModelFacts:
     batch_norm_channels: int = 0
 
 
-def digest_of(architecture: str, initial: Floats) -> str:
+def digest_of(architecture: str, initial: Floats, frozen: bytes = b"") -> str:
     """Returns the SHA-256 that plans name.
 
     Args:
         architecture: how torch writes the model down.
         initial: trainable weights, float64, shape ``(d,)``.
+        frozen: SHA-256 of those that are not trained; empty where all are.
     """
-    return hashlib.sha256(architecture.encode() + initial.tobytes()).hexdigest()
+    return hashlib.sha256(architecture.encode() + initial.tobytes() + frozen).hexdigest()
 
 
 def answers_facts(dimension: int) -> ModelFacts:

@@ -30,8 +30,8 @@ from discreet.kinds.styles import FLAT, ClippingStyle
 from discreet.privacy.events import Sampling
 from discreet.sampling import Poisson
 
-MOST_STEPS = 1024
-"""Weights of more steps take exact fractions of ever more digits; whoever reads a plan works them out."""
+MOST_STEPS = 2500
+"""Weights of more steps have ever more digits under momentum; whoever reads a plan works them out."""
 
 INDEPENDENT_LOCAL_STATE = "independent-local-state"
 ASSUMPTION = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Self
 
+from discreet.arrays import Floats
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds.clipped_update import ClippedUpdate
 from discreet.kinds.contract import LocalTraining
@@ -58,7 +59,7 @@ class QuantileClipped(LocalTraining):
         """Those of ``kind``."""
         return self.kind.assumptions
 
-    def at(self, norm: float) -> QuantileClipped:
+    def at(self, norm: float) -> Self:
         """Returns the same training at the norm of a round.
 
         Raises:
@@ -66,6 +67,10 @@ class QuantileClipped(LocalTraining):
         """
         require_usable_norm(norm)
         return replace(self, kind=self.kind.with_clip_norm(norm))
+
+    def starting_from(self, announced: Floats) -> tuple[Self, Floats]:
+        """Returns the training at the round's norm, which is the last number, and the weights."""
+        return self.at(float(announced[-1])), announced[:-1]
 
     def at_rate(self, factor: float) -> Self:
         """Returns the same training with ``kind`` at another rate."""

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -33,6 +33,9 @@ UNKNOWN_BATCH = ExpectedBatch()
 
 class _Coins(Section):
     """Every unit tosses a coin of its own."""
+
+    exchanges: ClassVar[bool] = False
+    """Whether a unit of a neighbour takes another one's place; elsewhere it is there or not."""
 
     @property
     @abstractmethod
@@ -107,6 +110,8 @@ class FixedSizeConfig(Section):
     Attributes:
         fraction: share of each silo's places that a round takes, rounded down to whole places.
     """
+
+    exchanges: ClassVar[bool] = True
 
     kind: Literal["fixed-size"]
     fraction: Probability

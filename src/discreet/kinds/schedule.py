@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -35,6 +35,9 @@ class BufferedConfig(Section):
             1/2 that is at most 1/√(1 + a); ``equal`` leaves all alike. Noise is never multiplied.
     """
 
+    sums: ClassVar[bool] = True
+    """Whether contributions are summed in secret."""
+
     kind: Literal["buffered"]
     buffer: Annotated[int, Field(ge=2)]
     pace: Mapping[str, Ticks] = Field(default_factory=dict)
@@ -43,9 +46,7 @@ class BufferedConfig(Section):
 
     def describe(self) -> str:
         """Says in one line when sums are made."""
-        slow = ", ".join(f"{silo} {ticks}" for silo, ticks in sorted(self.pace.items()))
-        paces = f"; ticks a contribution takes: {slow}, others 1" if slow else ""
-        return f"buffered: a sum as soon as {self.buffer} silos are ready{paces}"
+        return f"buffered: a sum as soon as {self.buffer} silos are ready{_paces(self.pace)}"
 
     def timetable(self, silos: tuple[str, ...], *, contributions: int, floor: int) -> Timetable:
         """Returns every sum of a training over ``silos``.
@@ -98,6 +99,8 @@ class AloneConfig(Section):
         lost: share of the models that never reach a silo.
     """
 
+    sums: ClassVar[bool] = False
+
     kind: Literal["local"]
     pace: Mapping[str, Ticks] = Field(default_factory=dict)
     on_model: Literal["latest", "wait", "window"] = "latest"
@@ -127,8 +130,6 @@ class AloneConfig(Section):
 
     def describe(self) -> str:
         """Says in one line who sends when, and on what."""
-        slow = ", ".join(f"{silo} {ticks}" for silo, ticks in sorted(self.pace.items()))
-        paces = f"; ticks a contribution takes: {slow}, others 1" if slow else ""
         rule = {
             "latest": "the newest model that has reached it",
             "wait": f"the newest model that has reached it, if at most {self.max_staleness} sums old",
@@ -139,17 +140,21 @@ class AloneConfig(Section):
             *([f"; most ticks that a model needs: {late}, others 0"] if late else []),
             *([f"; {100 * self.lost:g} % of the models never reach a silo"] if self.lost else []),
         ]
-        by_itself = f"local: every silo sends by itself, with all of its noise, and begins on {rule}{paces}"
-        return "".join([by_itself, *network])
+        by_itself = f"local: every silo sends by itself, with all of its noise, and begins on {rule}"
+        return "".join([by_itself, _paces(self.pace), *network])
 
-    def timetable(self, silos: tuple[str, ...], *, contributions: int, floor: int) -> Timetable:
-        """Returns when each of ``silos`` sends; see `BufferedConfig.timetable`. ``floor`` must be 1.
+    def timetable(
+        self,
+        silos: tuple[str, ...],
+        *,
+        contributions: int,
+        floor: int,  # noqa: ARG002 - one contract for all schedules
+    ) -> Timetable:
+        """Returns when each of ``silos`` sends; see `BufferedConfig.timetable`.
 
         Raises:
             ConfigurationError: if the numbers do not fit these silos.
         """
-        if floor != 1:
-            raise ValueError("nothing is summed in secret where silos send by themselves")
         _require_known("pace", self.pace, silos)
         _require_known("delay", self.delay, silos)
         _require_playable(contributions, silos)
@@ -167,6 +172,11 @@ class AloneConfig(Section):
 
 
 ScheduleConfig = Annotated[BufferedConfig | AloneConfig, Field(discriminator="kind")]
+
+
+def _paces(pace: Mapping[str, int]) -> str:
+    slow = ", ".join(f"{silo} {ticks}" for silo, ticks in sorted(pace.items()))
+    return f"; ticks a contribution takes: {slow}, others 1" if slow else ""
 
 
 def _require_known(key: str, stated: Mapping[str, int], silos: tuple[str, ...]) -> None:

@@ -7,16 +7,17 @@ of numbers and arrays, which the loop only hands back.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from discreet.arrays import Floats
 from discreet.kinds.decay import Decay, decay_text, factor_of
-from discreet.kinds.fields import Momentum, Positive, Section
+from discreet.kinds.fields import Momentum, Positive, Probability, Section
 from discreet.kinds.smoothing import SmoothingConfig
 
 
@@ -65,6 +66,11 @@ class ServerRule(Section):
     decay: Decay = 1.0
     smoothing: SmoothingConfig | None = None
 
+    is_linear: ClassVar[bool] = True
+    """Whether the models are a linear function of the means."""
+    averages: ClassVar[bool] = False
+    """Whether a round's mean alone moves a model, and what is released is a mean of such models."""
+
     def init(self, dimension: int) -> Any:  # noqa: ARG002 - one contract for all rules
         """Returns the state before the first round, for ``dimension`` parameters."""
         return RoundCount()
@@ -90,6 +96,11 @@ class ServerRule(Section):
         """Returns η, as it has fallen after so many rounds."""
         return float(self.learning_rate * factor_of(self.decay, rounds_over))
 
+    @property
+    def is_non_expansive(self) -> bool:
+        """Whether it moves no two models apart by silos' rounds that move no two apart: proven."""
+        return self.averages and self.smoothing is None and self.learning_rate <= 1.0
+
     def unsmoothed(self) -> ServerRule:
         """Returns the rule without smoothing."""
         return self.model_copy(update={"smoothing": None})
@@ -114,6 +125,8 @@ class AveragingConfig(ServerRule):
         [0.5, -1.0]
     """
 
+    averages: ClassVar[bool] = True
+
     kind: Literal["averaging"] = "averaging"
 
     def plain_step(
@@ -128,10 +141,13 @@ class AveragingConfig(ServerRule):
 
 
 class TailMeanConfig(ServerRule):
-    """As averaging, and the last of the rounds gives the mean of the last ⌈rounds/2⌉ models.
+    """As averaging, and the last of the rounds gives the mean of the last ⌈share·rounds⌉ models.
 
     Until then rounds start from the models themselves. A training that ends earlier, since rounds came to
     nothing, releases its last model.
+
+    Attributes:
+        share: the part of the rounds whose models are averaged; a half if left out.
 
     Example:
         >>> rule, model = TailMeanConfig(kind="tail-mean"), np.zeros(1)
@@ -142,7 +158,10 @@ class TailMeanConfig(ServerRule):
         [2.5]
     """
 
+    averages: ClassVar[bool] = True
+
     kind: Literal["tail-mean"]
+    share: Probability | None = None
 
     def init(self, dimension: int) -> TailSum:
         """Returns an empty sum."""
@@ -153,7 +172,7 @@ class TailMeanConfig(ServerRule):
     ) -> tuple[TailSum, Floats]:
         """Follows the mean; in the last round, returns the mean of the models that were summed."""
         model = parameters + self.rate(state.averaging.rounds) * mean
-        over, counted = state.averaging.rounds + 1, -(-rounds // 2)
+        over, counted = state.averaging.rounds + 1, math.ceil((self.share or 0.5) * rounds)
         models = state.models + model if over > rounds - counted else state.models
         return TailSum(RoundCount(over), models), models / counted if over == rounds else model
 
@@ -196,6 +215,8 @@ class AdaptiveConfig(ServerRule):
         second_decay: β₂, how slowly v forgets; Adagrad never forgets.
         adaptivity: τ, added to √v; v starts at τ².
     """
+
+    is_linear: ClassVar[bool] = False
 
     kind: Literal["adagrad", "adam", "yogi"]
     first_decay: Momentum = 0.9

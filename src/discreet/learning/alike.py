@@ -28,11 +28,14 @@ from discreet.kinds import (
     SingleStep,
     TangentSteps,
 )
+from discreet.kinds.float_error import ROWS_ALIKE
 from discreet.learning.clients import clients_at_once
 from discreet.learning.clipping.clipped_sum import differentiation_of, prepare
+from discreet.learning.clipping.dense import dense_chunk, dense_rows
 from discreet.learning.clipping.linear import in_single_precision, linear_chunk, linear_rows
 from discreet.learning.clipping.person_rows import widths
 from discreet.learning.clipping.shapes import chunk_length, longest_chunk, persons_of_a_chunk
+from discreet.learning.dense import is_dense
 from discreet.learning.objective import Client, objective_for
 from discreet.learning.tangent_model import linearise
 from discreet.learning.tangent_steps import chunk_of
@@ -64,7 +67,10 @@ def require_rows_alike(
     Raises:
         PrivacyRefusal: if a number changes.
     """
-    probes = dict.fromkeys(probe for training in trainings for probe in _probes(training, model))
+    flat = len(feature_shape) == 1
+    probes = dict.fromkeys(
+        probe for training in trainings for probe in _probes(training, model, flat_records=flat)
+    )
     weights, rng = flatten(model), np.random.default_rng(0)
     for probe in probes:
         parameters = weights + _WEIGHT_NOISE * rng.normal(size=len(weights))
@@ -118,6 +124,25 @@ class _Clipped:
             model, torch.from_numpy(features).to(device), torch.from_numpy(labels).to(device)
         )
         return [found.outputs, found.losses, found.norms_squared().T, *_tensors(list(found.pieces.values()))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Dense:
+    """Clipped gradients of a dense network."""
+
+    rows: int
+    records_per_row: None = None
+
+    @torch.no_grad()
+    def numbers(
+        self, model: nn.Module, parameters: Floats, features: Float32s, labels: Labels
+    ) -> list[torch.Tensor]:
+        """Returns losses, norms, inputs and gradients of the layers, and what is usable."""
+        if not is_dense(model, flat_records=features.ndim == 2):
+            raise TypeError(f"Not a dense network: {type(model).__name__}.")
+        load_flat(model, parameters)
+        found = dense_rows(model, torch.from_numpy(features).flatten(1), torch.from_numpy(labels))
+        return [found.losses, found.norms_squared.T, found.usable, *_tensors(found.layers)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,25 +204,29 @@ class _Shards:
         return [torch.from_numpy(gradients), torch.from_numpy(losses)]
 
 
-def _probes(training: SiloTraining, model: nn.Module) -> list[_Probe]:
+def _probes(training: SiloTraining, model: nn.Module, *, flat_records: bool) -> list[_Probe]:
     """Returns what ``training`` computes of many rows at once, in every shape; none if it assumes nothing."""
     match training:
         case QuantileClipped():
-            return _probes(training.kind, model)
+            return _probes(training.kind, model, flat_records=flat_records)
         case SingleStep() | NoisySteps():
-            return _of_clipping(training, model)
+            return _of_clipping(training, model, flat_records=flat_records)
         case TangentSteps():
             return [_Tangent(chunk_of(training))]
         case Sharded():
             together = min(_MOST_SHARDS, clients_at_once(len(flatten(model))))
             return [_Shards(together, training.local.batch_size)]
+        case _ if ROWS_ALIKE in training.assumptions:
+            raise TypeError(f"{type(training).__name__} must have a probe for what it assumes of rows")
         case _:
             return []
 
 
-def _of_clipping(training: SingleStep | NoisySteps, model: nn.Module) -> list[_Probe]:
+def _of_clipping(training: SingleStep | NoisySteps, model: nn.Module, *, flat_records: bool) -> list[_Probe]:
     if convexity(model) is not None and isinstance(training.style, Flat):
         return [_Linear(linear_chunk(training.expected))]
+    if training.persons is None and is_dense(model, flat_records=flat_records):
+        return [_Dense(dense_chunk(training.expected))]
     length = chunk_length(training.expected, longest_chunk(model))
     if training.persons is None:
         return [_Clipped(length)]

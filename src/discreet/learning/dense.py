@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from torch import nn
 
 from discreet.arrays import Float32s, Floats, Integers
 from discreet.kinds.heads import BinaryLogistic, ConvexHead, Softmax
+from discreet.learning.torch_state import device_of
 
 _Float = TypeVar("_Float", np.float32, np.float64)
 
@@ -169,15 +170,22 @@ def dense_network(model: nn.Module, *, flat_records: bool) -> DenseNetwork | Non
     layers = [_layer(module) for module in model if not _flattens(module)]
     known = [layer for layer in layers if layer is not None]
     outputs = [layer.outputs for layer in known if isinstance(layer, _Affine)]
-    weights = list(model.parameters())
-    # A layer that is used twice has its weights once, and a hook may do anything.
-    counted = sum(layer.size for layer in known) == sum(param.numel() for param in weights)
-    plain = all(param.requires_grad and param.dtype is torch.float32 for param in weights)
-    hooked = any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    # Known layers have none inside. One that is used twice has its weights once, and a hook may do anything.
+    weights = {
+        id(param): param for module in model for param in module._parameters.values() if param is not None
+    }
+    counted = sum(layer.size for layer in known) == sum(param.numel() for param in weights.values())
+    plain = all(param.requires_grad and param.dtype is torch.float32 for param in weights.values())
+    hooked = any(module._forward_hooks or module._forward_pre_hooks for module in (model, *model))
     if not (len(known) == len(layers) and outputs and counted and plain and not hooked):
         return None
     head: ConvexHead = BinaryLogistic() if outputs[-1] == 1 else Softmax(outputs[-1])
     return DenseNetwork(tuple(known), head)
+
+
+def is_dense(model: nn.Module, *, flat_records: bool) -> TypeGuard[nn.Sequential]:
+    """Says whether ``model`` is a `dense_network` on the processor."""
+    return device_of(model).type == "cpu" and dense_network(model, flat_records=flat_records) is not None
 
 
 def _flattens(module: nn.Module) -> bool:

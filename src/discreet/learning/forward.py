@@ -34,6 +34,17 @@ def independent_records(model: nn.Module) -> Iterator[None]:
         yield
 
 
+def linear(layer: nn.Linear | LinearHead, inputs: torch.Tensor) -> torch.Tensor:
+    """Returns what ``layer`` returns while such a block runs."""
+    return _filled_up(layer, inputs) if _missing(layer.weight) > 0 else layer.forward(inputs)
+
+
+def linear_backward(layer: nn.Linear, upward: torch.Tensor) -> torch.Tensor:
+    """Returns the gradients by the inputs of `linear`, from those by its outputs, as autograd has them."""
+    filled = functional.pad(layer.weight, (0, _missing(layer.weight)))
+    return (upward @ filled)[:, : layer.weight.shape[1]]
+
+
 def _clamped(
     table: nn.Module, arguments: tuple[torch.Tensor, ...], keywords: dict[str, torch.Tensor]
 ) -> tuple[tuple[torch.Tensor, ...], dict[str, torch.Tensor]]:

@@ -2,12 +2,11 @@
 
 from discreet.models.answers import Answers
 from discreet.models.build import build_model, count_weights
-from discreet.models.checks import check_model, looks_up
+from discreet.models.checks import looks_up
 from discreet.models.convexity import LinearHead, OrdinalHead, convexity
 from discreet.models.described import described
 from discreet.models.joint import JointLabels, labels_of
 from discreet.models.parameters import (
-    ModelFile,
     flatten,
     load_flat,
     load_tensors,
@@ -20,10 +19,8 @@ __all__ = [
     "Answers",
     "JointLabels",
     "LinearHead",
-    "ModelFile",
     "OrdinalHead",
     "build_model",
-    "check_model",
     "convexity",
     "count_weights",
     "described",

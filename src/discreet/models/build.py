@@ -18,6 +18,7 @@ from discreet.kinds.model_facts import (
     require_classes,
 )
 from discreet.models import networks
+from discreet.models.adapters import FineTuning
 from discreet.models.batch_norm import without_counts
 from discreet.models.checks import check_model, check_records_independent, looks_up
 from discreet.models.convexity import LinearHead, OrdinalHead
@@ -59,6 +60,7 @@ def build_model(
     *,
     mixes_records: bool = False,
     labels: int = 0,
+    tuning: FineTuning | None = None,
 ) -> nn.Module:
     """Builds a model whose initial weights are a function of ``seed`` alone.
 
@@ -74,9 +76,11 @@ def build_model(
         mixes_records: whether batch norm may mix records, as in `check_model`.
         labels: how many labels with two values a record has, whose combinations are the classes; the factory
             makes a logit for each. 0 where it has one label.
+        tuning: what of it is trained, and the public weights of the rest; None trains what the factory says.
 
     Raises:
-        ConfigurationError: for an unknown name, a factory that cannot be imported, or a refused model.
+        ConfigurationError: for an unknown name, a factory that cannot be imported, a refused model, or public
+            weights that do not fit.
 
     Example:
         >>> build_model("logistic", (14,), 2, seed=0).weight.shape
@@ -87,6 +91,8 @@ def build_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = _made(factory, spec, feature_shape, num_classes, labels)
+        if tuning is not None and isinstance(model, nn.Module):
+            tuning.apply(model)
         probe = torch.rand(3, *feature_shape)
     if not isinstance(model, nn.Module):
         raise ConfigurationError(

@@ -8,6 +8,8 @@ from torch import nn
 from discreet.errors import ConfigurationError, HowTo
 from discreet.models.batch_norm import batch_norm_layers, check_batch_norm, running_statistics
 
+_NUMBERS = (torch.float16, torch.float32, torch.float64)
+
 
 def check_model(model: nn.Module, *, mixes_records: bool = False) -> None:
     """Refuses a model whose gradient for one record depends on other records or cannot be released.
@@ -41,6 +43,12 @@ def check_model(model: nn.Module, *, mixes_records: bool = False) -> None:
             raise ConfigurationError(
                 f"Buffers must be floating point or constants; got integer buffer {name!r}. Register it with "
                 "persistent=False if it never changes, or remove the layer that counts."
+            )
+    for name, tensor in model.state_dict().items():
+        if torch.is_floating_point(tensor) and tensor.dtype not in _NUMBERS:
+            raise ConfigurationError(
+                f"Weights must be float32, float64 or float16, which a released file holds; got "
+                f"{tensor.dtype} in {name!r}. Let the factory call .float() on the network."
             )
     found = 0
     for name, param in model.named_parameters():

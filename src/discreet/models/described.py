@@ -10,7 +10,7 @@ from discreet.kinds.model_facts import ModelFacts, digest_of
 from discreet.models.batch_norm import running_statistics
 from discreet.models.convexity import convexity
 from discreet.models.joint import labels_of
-from discreet.models.parameters import flatten
+from discreet.models.parameters import flatten, frozen_digest
 
 
 def described(model: nn.Module, feature_shape: tuple[int, ...]) -> ModelFacts:
@@ -20,13 +20,13 @@ def described(model: nn.Module, feature_shape: tuple[int, ...]) -> ModelFacts:
         ConfigurationError: if it does not return one row of logits a record.
     """
     # As it was made: the pass over zeros below runs its code.
-    initial, architecture = flatten(model), repr(model)
+    initial, architecture, fixed = flatten(model), repr(model), frozen_digest(model)
     return ModelFacts(
         outputs=labels_of(model) or count_outputs(model, feature_shape),
         dimension=len(initial),
         batch_norm_channels=sum(tensor.numel() for tensor in running_statistics(model)) // 2,
         linear=convexity(model) is not None,
-        model_digest=digest_of(architecture, initial),
+        model_digest=digest_of(architecture, initial, fixed),
     )
 
 

@@ -7,6 +7,7 @@ Laplacian smoothing depends on this order.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +47,29 @@ def flatten(model: nn.Module) -> Floats:
 
 def _flattened(model: nn.Module) -> list[torch.Tensor]:
     return [*(param for _, param in trainable(model)), *running_statistics(model)]
+
+
+def frozen(model: nn.Module) -> dict[str, torch.Tensor]:
+    """Returns what training does not change, by name: frozen parameters, and saved buffers beside them.
+
+    Of a model without frozen parameters that is nothing.
+    """
+    names = [name for name, param in model.named_parameters() if not param.requires_grad]
+    if not names:
+        return {}
+    moving = {id(tensor) for tensor in _flattened(model)}
+    saved = model.state_dict(keep_vars=True)
+    return {name: tensor for name, tensor in saved.items() if id(tensor) not in moving}
+
+
+def frozen_digest(model: nn.Module) -> bytes:
+    """Returns the SHA-256 of names, types, shapes and bytes of `frozen`; empty where there is nothing."""
+    found, digest = frozen(model), hashlib.sha256()
+    for name, tensor in found.items():
+        array = np.ascontiguousarray(tensor.detach().cpu().numpy())
+        digest.update(f"{name} {_form(array)}\n".encode())
+        digest.update(array.data)
+    return digest.digest() if found else b""
 
 
 def load_flat(model: nn.Module, vector: Floats) -> None:

@@ -8,16 +8,18 @@ processed by itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from io import BytesIO
+from pathlib import PurePath
 from typing import Self
 
 import numpy as np
 import torch
 from torch.nn import functional
 
-from discreet.archives import read_arrays
+from discreet.archives import arrays_in
 from discreet.arrays import Float32s
 from discreet.errors import ConfigurationError
+from discreet.models.public_weights import PublicWeights
 
 _BATCH_NORM_EPS = 1e-5
 _IMAGES_PER_CHUNK = 256
@@ -41,16 +43,17 @@ class FrozenResidual:
     stddev: tuple[float, float, float] = CIFAR100_STDDEV
 
     @classmethod
-    def load(cls, path: Path) -> Self:
+    def load(cls, file: PublicWeights) -> Self:
         """Reads the weights.
 
         Raises:
-            ConfigurationError: if the file is missing or holds no residual network.
+            ConfigurationError: if the file is missing, another than was agreed, or holds no residual network.
         """
+        data, path = file.read(), PurePath(file.path)
         try:
-            arrays = read_arrays(path)
+            arrays = arrays_in(BytesIO(data), path.name)
             weights = {name: torch.from_numpy(array.astype(np.float32)) for name, array in arrays.items()}
-        except (OSError, ValueError) as error:
+        except ValueError as error:
             raise ConfigurationError(f"Cannot read residual weights from {path.name}: {error}.") from error
         if "conv1.weight" not in weights or "layer3.0.conv1.weight" not in weights:
             raise ConfigurationError(f"{path.name} must hold conv1 and three stages of a residual network.")

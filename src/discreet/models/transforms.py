@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from pathlib import Path
 
 from discreet.arrays import Float32s
 from discreet.data import Federation
+from discreet.data.feature_cache import FeatureCache
 from discreet.data.transform import mapped, mapped_records
 from discreet.errors import ConfigurationError
 from discreet.models.features import FeatureMap, centred_pixels, normalised_scattering, scattering_maps
+from discreet.models.frozen_map import FrozenMap
 from discreet.models.own_map import OwnMap
+from discreet.models.public_weights import PublicWeights
 from discreet.models.residual import FrozenResidual
+from discreet.version import __version__
 
 _NORM_BOUND = 1.0
 _FEATURE_MAPS: dict[str, FeatureMap] = {
@@ -21,20 +24,32 @@ _FEATURE_MAPS: dict[str, FeatureMap] = {
 }
 
 
-def transformed(federation: Federation, transform: str, norm_bound: float | None) -> Federation:
+def transformed(
+    federation: Federation,
+    transform: str,
+    norm_bound: float | None,
+    weights: PublicWeights | None = None,
+    cache: Path | None = None,
+) -> Federation:
     """Returns the federation with every record mapped.
 
     Args:
         federation: images, or records of the shape that a map of the user's own takes.
-        transform: a known map, ``residual:FILE`` for the last layer of a network, or ``map:module:function``.
+        transform: a known map, ``residual:FILE`` for the last layer of a network, ``map:module:function``, or
+            ``onnx:FILE`` or ``network:module:factory`` for a frozen network.
         norm_bound: that features are scaled to, 1 if None; networks on top of maps have none.
+        weights: the public weights of a network, which a map by a network needs.
+        cache: folder where a silo keeps the features that a network with stated weights made.
 
     Raises:
         ConfigurationError: if the map cannot be applied.
     """
-    found, bound = _map_and_bound(transform, norm_bound, federation.feature_shape)
-    made = mapped(federation, found, bound)
-    if not (isinstance(found, OwnMap) and found.unusable):
+    found, bound = _map_and_bound(transform, norm_bound, federation.feature_shape, weights)
+    kept = None
+    if cache is not None and isinstance(found, FrozenMap):
+        kept = FeatureCache(cache, f"{found.made_of} {bound!r} {__version__}")
+    made = mapped(federation, found, bound, kept)
+    if not (isinstance(found, OwnMap | FrozenMap) and found.unusable):
         return made
     note = (
         f"feature map {found.name!r}: for {found.unusable} records it raised, or gave no vector of "
@@ -54,7 +69,10 @@ def features_by(records: Float32s, transform: str, norm_bound: float | None) -> 
 
 
 def _map_and_bound(
-    transform: str, norm_bound: float | None, feature_shape: tuple[int, ...]
+    transform: str,
+    norm_bound: float | None,
+    feature_shape: tuple[int, ...],
+    weights: PublicWeights | None = None,
 ) -> tuple[FeatureMap, float | None]:
     """Returns the map that a config names, and the norm that its features are scaled to, if any."""
     if transform == "scattering-maps":
@@ -67,8 +85,12 @@ def _map_and_bound(
     bound = norm_bound or _NORM_BOUND
     scheme, _, name = transform.partition(":")
     match scheme:
-        case "residual":
-            return FrozenResidual.load(Path(os.path.expandvars(name))), bound
+        case "residual" if weights is not None:
+            return FrozenResidual.load(weights), bound
+        case "onnx" if weights is not None:
+            return FrozenMap.onnx(weights, feature_shape), bound
+        case "network" if weights is not None:
+            return FrozenMap.network(name, weights, feature_shape), bound
         case "map":
             return OwnMap.of(name, feature_shape), bound
         case _:

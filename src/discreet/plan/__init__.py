@@ -9,14 +9,13 @@ from discreet.plan.judged import judged, public_units
 from discreet.plan.make import make_plan
 from discreet.plan.plan import Plan
 from discreet.plan.reading import load_plan, parse_plan
-from discreet.plan.releases import RoundRelease, Thresholds, event_for
+from discreet.plan.releases import RoundRelease, event_for
 from discreet.plan.terms import filled, part_of_sum, sum_terms, wire_terms
 
 __all__ = [
     "FederationFacts",
     "Plan",
     "RoundRelease",
-    "Thresholds",
     "beyond_capacity",
     "composable_cost",
     "event_for",

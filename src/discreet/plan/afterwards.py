@@ -16,10 +16,6 @@ def guarantees_after(plan: Plan, spent: Spending) -> tuple[Guarantee, ...]:
         sees messages saw the planned ones and one more for every such attempt. Other rows are the plan's
         worst case: noise of silos that did not drop out is not counted, since who drops out may depend on
         what was released before (docs/theory/rows.md).
-
-    Args:
-        plan: what was carried out.
-        spent: what its ledger says.
     """
     return tuple(
         against(

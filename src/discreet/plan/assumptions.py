@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePath
 
 from discreet.config import Config
 from discreet.config.data_assumptions import data_assumptions
@@ -27,6 +28,10 @@ STATELESS = (
 OWN_MAP = (
     "the feature map that the plan names is a function of one record alone: it keeps nothing from call to "
     "call, and whatever it was fitted to is public"
+)
+PUBLIC_WEIGHTS = (
+    "the public weights of {file} (SHA-256 {sha256}…) were made from public data alone, as their source "
+    "says: {source}, {licence}"
 )
 OWN_LOSS = (
     "a loss of one's own that the plan names is a function of logits and label alone, convex in the logits, "
@@ -67,7 +72,7 @@ def assuming(
     own_model = (STATELESS,) if stateless else ()
     own_loss = () if config.model.loss is None else (OWN_LOSS,)
     # A map that was fitted to clients' records would tell of them, whatever the unit is.
-    own_map = (OWN_MAP,) if (config.data.transform or "").startswith("map:") else ()
+    own_map = (OWN_MAP,) if (config.data.transform or "").startswith(("map:", "network:")) else ()
     assumed = [DROPPING_OUT, _RANDOM_BITS, SAMPLER_ASSUMPTION]
     status = guarantee.status
     match guarantee.adversary:
@@ -92,11 +97,27 @@ def assuming(
         *own_model,
         *own_loss,
         *own_map,
+        *public_weights(config),
         *of_data,
         *assumed,
     )
     # The same words may come from training and from data.
     return replace(guarantee, status=status, assumptions=tuple(dict.fromkeys(stated)))
+
+
+def public_weights(config: Config) -> tuple[str, ...]:
+    """Returns what is assumed of each file of public weights: no guarantee covers whom they tell of."""
+    _, _, path = (config.data.transform or "").partition(":")
+    stated = [one for one in (config.data.pretrained, config.model.pretrained) if one is not None]
+    return tuple(
+        PUBLIC_WEIGHTS.format(
+            file=PurePath(one.file or path).name,
+            sha256=one.sha256[:12],
+            source=one.source,
+            licence=one.licence,
+        )
+        for one in stated
+    )
 
 
 def _against_server(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from discreet.arrays import Floats
 from discreet.config import Config, parse_config
 from discreet.config.evaluate import EvaluateConfig
-from discreet.config.evaluated import asked_data
 from discreet.errors import ConfigurationError
 from discreet.kinds.questions import EvaluationQuestion
 from discreet.plan.facts import FederationFacts
@@ -51,12 +50,12 @@ def evaluation_config(config: Config, facts: FederationFacts) -> Config:
         "bins": stated.bins if isinstance(stated.bins, int) else list(stated.bins),
     } | stated.model_dump(include={"by", "threshold"}, exclude_none=True)
     capacity = config.data.unit_capacity if stated.capacity is None else stated.capacity
-    own = {"record_capacity": capacity} if config.data.person is None else {"person": {"capacity": capacity}}
+    held_out = config.data if capacity is None else config.data.with_unit_capacity(capacity)
     privacy = config.privacy
     tables = {
         "name": config.name,
         "ask": [question],
-        "data": asked_data(config.data.model_dump(mode="json", exclude_none=True), own),
+        "data": held_out.model_dump(mode="json", exclude_none=True) | {"asked": "held-out"},
         "privacy": {
             "unit": privacy.unit,
             "epsilon": stated.epsilon,

@@ -9,7 +9,7 @@ from typing import Any
 from discreet.config import Config, DataConfig
 from discreet.config.federation import federation_of
 from discreet.data import Federation
-from discreet.kinds import Asked, FixedSizeConfig, SamplingConfig
+from discreet.kinds import Asked, SamplingConfig
 from discreet.kinds.model_facts import LINEAR, ModelFacts, answers_facts, defined_in_main, linear_facts
 from discreet.plan.asked import asked_blocks
 from discreet.plan.batch_norm import few_together
@@ -75,7 +75,7 @@ def records_of(
         sampling: who enters a round: under fixed-size sampling, records have places.
         by_silo: what each silo holds, where the source is ``memory``.
     """
-    return federation_of(data, exchanged=isinstance(sampling, FixedSizeConfig), by_silo=by_silo)
+    return federation_of(data, exchanged=sampling.exchanges, by_silo=by_silo)
 
 
 def facts_of(federation: Federation, model: ModelFacts) -> FederationFacts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,8 +17,10 @@ from discreet.config.data import DataConfig
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.model import ModelConfig
 from discreet.config.sections import AggregationConfig, PrivacyConfig, TrainingConfig
+from discreet.config.weight_files import with_weight_files
 from discreet.encoding import Grid, Rotation
 from discreet.kinds import (
+    Asked,
     LocalConfig,
     QuantileClipping,
     ServerRule,
@@ -138,6 +140,14 @@ class Plan:
         return self.config.ask or ()
 
     @property
+    def answers(self) -> Asked:
+        """What silos add up where questions are asked; a ValueError where a model is trained."""
+        training = self.silo_training(self.facts.silos[0])
+        if not isinstance(training, Asked):
+            raise ValueError("only a plan of questions has answers")
+        return training
+
+    @property
     def model_shape(self) -> tuple[int, ...]:
         """The shape of a record as the model takes it; records are read in that of ``facts``."""
         return self.data.model_shape(self.facts.feature_shape)
@@ -230,9 +240,9 @@ class Plan:
             self, config=stage.config, grid=stage.grid, release=stage.release, segments=()
         )
 
-    def reading(self, data: DataConfig) -> Plan:
-        """Returns the plan by whose rules a machine reads its records, with the paths that only it knows."""
-        return dataclasses.replace(self, config=self.config.model_copy(update={"data": data}))
+    def with_own_files(self, moved: Callable[[str], str]) -> Plan:
+        """Returns the plan with the paths of public weights that only this machine knows."""
+        return dataclasses.replace(self, config=with_weight_files(self.config, moved))
 
     @property
     def every_part(self) -> Mapping[str | None, Plan]:
@@ -293,8 +303,7 @@ class Plan:
     @property
     def norm_rule(self) -> QuantileClipping | None:
         """The rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
-        norm = self.privacy.clip_norm
-        return norm if isinstance(norm, QuantileClipping) else None
+        return self.privacy.norm_rule
 
     @property
     def protocol(self) -> SumProtocol:

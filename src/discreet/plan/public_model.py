@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
 
+import numpy.typing as npt
+import torch
 from torch import nn
 
 from discreet.config import Config
@@ -11,18 +15,32 @@ from discreet.errors import ConfigurationError
 from discreet.kinds import Asked
 from discreet.kinds.model_facts import LINEAR_HEADS, ModelFacts, answers_facts
 from discreet.models import Answers, build_model, count_weights, described
+from discreet.models.adapters import FineTuning
 from discreet.models.build import BUNDLED
+from discreet.models.public_weights import PublicWeights
 from discreet.plan.asked import asked_blocks
 from discreet.plan.plan import Plan
 
 
 def made_model(
-    config: Config, feature_shape: tuple[int, ...], num_classes: int, stated: int | None = None
+    config: Config,
+    feature_shape: tuple[int, ...],
+    num_classes: int,
+    stated: int | None = None,
+    released: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> tuple[nn.Module, ModelFacts]:
     """Builds the public model that a config names, with its initial weights; imports what it names.
 
     Where questions are asked, it is what holds their sums. A bundled model that has not as many weights as a
     plan has ``stated`` is never made: a plan of a few bytes may name one of any size.
+
+    Args:
+        config: what is asked for.
+        feature_shape: of a record as it is read.
+        num_classes: number of label values.
+        stated: weights that a plan names; None compares none.
+        released: tensors of a released model, whose frozen ones are taken in place of the file of public
+            weights; all else follows from the seed, and the digest of what is returned says whether it does.
 
     Raises:
         ConfigurationError: if it cannot be built here.
@@ -44,14 +62,40 @@ def made_model(
             seed=config.model.seed,
             mixes_records=config.training.local.clips_whole_update,
             labels=config.data.several,
+            tuning=_tuning(config, released),
         )
         return made, described(made, shape)
     dimension = Asked(blocks).dimension
     return Answers(dimension), answers_facts(dimension)
 
 
-def public_model(plan: Plan) -> nn.Module:
+def _tuning(config: Config, released: Mapping[str, npt.NDArray[Any]] | None) -> FineTuning | None:
+    """Returns what of a model is trained; None where the factory says it."""
+    model = config.model
+    if model.trained is None and model.adapters is None:
+        return None
+    stated, adapters = model.pretrained, model.adapters
+    weights: PublicWeights | dict[str, torch.Tensor] | None = None
+    if stated is not None and released is not None:
+        # With several labels the network is a part of what is released.
+        wrapped = "network." if config.data.several else ""
+        weights = {name.removeprefix(wrapped): torch.from_numpy(one) for name, one in released.items()}
+    elif stated is not None and stated.file is not None:
+        weights = PublicWeights(stated.file, stated.sha256)
+    return FineTuning(
+        model.trained or (),
+        adapters.layers if adapters is not None else (),
+        adapters.rank if adapters is not None else 1,
+        weights,
+    )
+
+
+def public_model(plan: Plan, released: Mapping[str, npt.NDArray[Any]] | None = None) -> nn.Module:
     """Builds the public model, with its initial weights; imports what the config names.
+
+    Args:
+        plan: what was agreed.
+        released: tensors of a released model: frozen weights are taken from there, and no file is opened.
 
     Raises:
         ConfigurationError: if it cannot be built here, or is another one than was planned for.
@@ -62,7 +106,7 @@ def public_model(plan: Plan) -> nn.Module:
             f"'facts.linear' must be {model.name in LINEAR_HEADS} for {model.name!r}; the plan names "
             f"{facts.linear}. Plan again."
         )
-    made, built = made_model(plan.config, facts.feature_shape, facts.num_classes, facts.dimension)
+    made, built = made_model(plan.config, facts.feature_shape, facts.num_classes, facts.dimension, released)
     for field in fields(ModelFacts):
         planned, here = getattr(facts.model, field.name), getattr(built, field.name)
         if planned != here:

@@ -10,7 +10,7 @@ from functools import partial
 from discreet.accounting import calibrate, epsilon
 from discreet.config import Config
 from discreet.encoding import Grid, GridRequest, rounded_sensitivity
-from discreet.kinds import QuantileClipping, Timetable
+from discreet.kinds import Timetable
 from discreet.kinds.footprint import Footprint, NoiseSharing, worst
 from discreet.mechanisms import NoiseFamily, law_for
 from discreet.plan.aggregation import graph_failure_prob
@@ -105,7 +105,7 @@ class Setting:
     @property
     def dimension(self) -> int:
         """Coordinates of what travels: the weights, and the count of a clipping norm that adapts."""
-        return self.facts.dimension + isinstance(self.config.privacy.clip_norm, QuantileClipping)
+        return self.facts.dimension + (self.config.privacy.norm_rule is not None)
 
     @property
     def releases(self) -> int:

@@ -17,9 +17,7 @@ from discreet.config.silos import SiloConfig
 from discreet.encoding import common_unit
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds import (
-    FixedSizeConfig,
     LocalConfig,
-    QuantileClipping,
     SamplingConfig,
     SiloSetting,
     SiloTraining,
@@ -132,10 +130,6 @@ def decides_text(silos: Sequence[str], own: Sequence[RoundRelease]) -> str | Non
 
     Returns:
         None where silos do not differ, or several need as much, or not their sensitivities alone differ.
-
-    Args:
-        silos: of a plan.
-        own: of the same plan.
     """
     if len({(one.sampling, one.steps) for one in own}) != 1:
         return None
@@ -188,9 +182,9 @@ def require_provable(config: Config, silos: tuple[str, ...]) -> None:
         raise ConfigurationError(
             f"'silos.{next(iter(own))}' must have no settings but capacity and pace {reason}."
         )
-    fixed = isinstance(config.training.sampling, FixedSizeConfig)
+    exchanges = config.training.sampling.exchanges
     for name, one in own.items():
-        if one.sampling is not None and isinstance(one.sampling, FixedSizeConfig) != fixed:
+        if one.sampling is not None and one.sampling.exchanges != exchanges:
             raise ConfigurationError(
                 f"'silos.{name}.sampling' must be fixed-size just where 'training.sampling' is, for records "
                 "are exchanged there, and added or removed elsewhere.",
@@ -206,6 +200,6 @@ def _one_for_all(config: Config) -> str | None:
         return "with 'evaluate': one guarantee is stated for both sides of all silos"
     if config.training.segments is not None:
         return "with 'training.segments', which are planned for silos that are alike"
-    if isinstance(config.privacy.clip_norm, QuantileClipping):
+    if config.privacy.norm_rule is not None:
         return "where the clipping norm follows a quantile, which is one for all silos"
     return None

@@ -10,7 +10,7 @@ from discreet.config.sections import TrainingConfig
 from discreet.config.segments import SegmentConfig
 from discreet.encoding import Grid
 from discreet.errors import ConfigurationError
-from discreet.kinds import FixedSizeConfig, QuantileClipping
+from discreet.kinds import LocalConfig
 from discreet.plan.releases import RoundRelease
 
 
@@ -50,7 +50,10 @@ def asked_stages(config: Config) -> tuple[Asked, ...]:
     if segments is None:
         return ()
     _require_provable(config, segments)
-    return tuple(Asked(_config_of(config, one), one.rounds, one.noise_scale) for one in segments)
+    return tuple(
+        Asked(_config_of(config, one, local), one.rounds, one.noise_scale)
+        for one, local in zip(segments, config.training.segment_locals, strict=True)
+    )
 
 
 def require_no_segments(training: TrainingConfig, what: str) -> None:
@@ -70,10 +73,9 @@ def require_no_segments(training: TrainingConfig, what: str) -> None:
         )
 
 
-def _config_of(config: Config, segment: SegmentConfig) -> Config:
+def _config_of(config: Config, segment: SegmentConfig, local: LocalConfig) -> Config:
     training, privacy = config.training, config.privacy
-    rounds, local = training.planned_rounds, segment.local_table(training.local)
-    changed: dict[str, Any] = {"segments": None, "rounds": rounds, "local": local}
+    changed: dict[str, Any] = {"segments": None, "rounds": training.planned_rounds, "local": local}
     if segment.sampling is not None:
         changed["sampling"] = segment.sampling
     if segment.clip_norm is not None:
@@ -90,7 +92,7 @@ def _require_provable(config: Config, segments: tuple[SegmentConfig, ...]) -> No
             "'training.segments' must be left out for noisy-steps, whose steps are releases of their own. "
             "Take another local kind, or leave the segments out."
         )
-    if isinstance(config.privacy.clip_norm, QuantileClipping):
+    if config.privacy.norm_rule is not None:
         raise ConfigurationError(
             "'privacy.clip_norm' must be a number with 'training.segments': a norm that follows a quantile "
             "goes its own way from round to round."
@@ -101,7 +103,7 @@ def _require_provable(config: Config, segments: tuple[SegmentConfig, ...]) -> No
             'Ask about the released model: [[ask]] kind = "evaluation".'
         )
     samplings = [segment.sampling or training.sampling for segment in segments]
-    if len({isinstance(one, FixedSizeConfig) for one in samplings}) > 1:
+    if len({one.exchanges for one in samplings}) > 1:
         raise ConfigurationError(
             "'training.segments' must all have fixed-size sampling, or none: in a batch of fixed size one "
             "record takes the place of another, elsewhere it is there or not."

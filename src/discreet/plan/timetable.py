@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from discreet.config import Config
 from discreet.config.sections import TrainingConfig
 from discreet.errors import ConfigurationError
-from discreet.kinds import AloneConfig, BufferedConfig, QuantileClipping, ScheduleConfig, Timetable
+from discreet.kinds import ScheduleConfig, Timetable
 from discreet.plan.training import silos_of_a_unit
 
 
@@ -22,9 +22,9 @@ def planned_timetable(config: Config, silos: tuple[str, ...]) -> Timetable | Non
     schedule = config.training.schedule
     if schedule is None:
         return None
-    _require_provable(config)
-    floor = 1 if isinstance(schedule, AloneConfig) else config.aggregation.min_survivors
-    return _made(schedule, silos, config.training.planned_rounds, len(silos) if floor is None else floor)
+    _require_provable(config, schedule)
+    floor, contributions = config.aggregation.min_survivors, config.training.planned_rounds
+    return _cached(schedule.model_dump_json(), silos, contributions, len(silos) if floor is None else floor)
 
 
 def require_no_timetable(training: TrainingConfig, what: str) -> None:
@@ -50,30 +50,24 @@ def planned_sums(config: Config, silos: tuple[str, ...]) -> int:
     return config.training.planned_rounds if found is None else len(found.sums)
 
 
-_SCHEDULE: TypeAdapter[BufferedConfig | AloneConfig] = TypeAdapter(ScheduleConfig)
+_SCHEDULE: TypeAdapter[ScheduleConfig] = TypeAdapter(ScheduleConfig)
 
 
 @lru_cache(maxsize=8)
 def _cached(schedule: str, silos: tuple[str, ...], contributions: int, floor: int) -> Timetable:
-    read: BufferedConfig | AloneConfig = _SCHEDULE.validate_json(schedule)
+    read = _SCHEDULE.validate_json(schedule)
     return read.timetable(silos, contributions=contributions, floor=floor)
 
 
-def _made(
-    schedule: BufferedConfig | AloneConfig, silos: tuple[str, ...], contributions: int, floor: int
-) -> Timetable:
-    return _cached(schedule.model_dump_json(), silos, contributions, floor)
-
-
-def _require_provable(config: Config) -> None:
+def _require_provable(config: Config, schedule: ScheduleConfig) -> None:
     """Refuses what the proof of docs/theory/schedules.md does not cover."""
     training, aggregation = config.training, config.aggregation
-    if training.local.noise_inside and not isinstance(training.schedule, AloneConfig):
+    if training.local.noise_inside and schedule.sums:
         raise ConfigurationError(
             "'training.schedule' must be left out for noisy-steps, whose noise is proven for the silo's own "
             "messages. Take another local kind, or leave the schedule out."
         )
-    if isinstance(config.privacy.clip_norm, QuantileClipping):
+    if config.privacy.norm_rule is not None:
         raise ConfigurationError(
             "'privacy.clip_norm' must be a number with 'training.schedule': silos that train on models of "
             "different ages would clip to different norms."

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.arrays import Floats
-from discreet.kinds import AdaptiveConfig, AveragingConfig, TailMeanConfig
 from discreet.plan.counted import divisor
 from discreet.plan.plan import Plan
 
@@ -47,8 +46,7 @@ def weight_noise(plan: Plan, survivors: Mapping[int, tuple[str, ...]]) -> Weight
         plan: what was agreed.
         survivors: of each completed release that was a round, in order.
     """
-    adaptive = isinstance(plan.server_rule, AdaptiveConfig)
-    if adaptive or plan.norm_rule is not None or plan.training.local.noise_inside:
+    if not plan.server_rule.is_linear or plan.norm_rule is not None or plan.training.local.noise_inside:
         return None
     if plan.timetable is not None:
         return None
@@ -84,10 +82,5 @@ def arrival(plan: Plan, survivors: Mapping[int, tuple[str, ...]]) -> Floats:
 
 def _is_non_expansive(plan: Plan) -> bool:
     """Says whether the theorem's assumptions hold."""
-    server = plan.server_rule
-    averaged = isinstance(server, AveragingConfig | TailMeanConfig) and server.smoothing is None
-    return (
-        averaged
-        and server.learning_rate <= 1.0
-        and all(stage.config.training.local.is_non_expansive for stage in plan.stages)
-    )
+    local = all(stage.config.training.local.is_non_expansive for stage in plan.stages)
+    return local and plan.server_rule.is_non_expansive

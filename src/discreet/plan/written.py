@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from discreet.config.data import without_folder
+from discreet.config.weight_files import with_weight_files
 from discreet.plan.facts import FederationFacts
 from discreet.plan.releases import RoundRelease
 from discreet.plan.stages import Stage
@@ -22,10 +24,9 @@ LOCAL = frozenset({"run", "speed"})
 
 def plan_json(plan: Plan) -> Json:
     """Returns a plan as plain JSON."""
-    agreement = plan.config.model_dump(mode="json", exclude=set(LOCAL), exclude_none=True)
-    for key in ("source", "transform"):
-        if key in agreement["data"]:
-            agreement["data"][key] = without_folder(agreement["data"][key])
+    config = with_weight_files(plan.config, lambda path: PurePath(path).name)
+    agreement = config.model_dump(mode="json", exclude=set(LOCAL), exclude_none=True)
+    agreement["data"]["source"] = without_folder(config.data.source)
     stated = {
         "version": PLAN_VERSION,
         "config": agreement,

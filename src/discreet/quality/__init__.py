@@ -7,24 +7,16 @@ from discreet.quality.assess import assess, shares_of_labels
 from discreet.quality.documents import AnyQuality, quality_from_json, quality_json
 from discreet.quality.numbers import NumberGroup, NumberQuality, assess_numbers
 from discreet.quality.quality import (
-    AgainstBaseRate,
-    Bin,
-    ClassQuality,
     Group,
     LabelQuality,
-    LevelQuality,
     Quality,
     Verdict,
 )
 
 __all__ = [
-    "AgainstBaseRate",
     "AnyQuality",
-    "Bin",
-    "ClassQuality",
     "Group",
     "LabelQuality",
-    "LevelQuality",
     "NumberGroup",
     "NumberQuality",
     "Quality",

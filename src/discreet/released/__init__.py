@@ -4,11 +4,10 @@ from discreet.released.card import model_card
 from discreet.released.files import require_new, write_new
 from discreet.released.model import Model, build_network, load_model
 from discreet.released.pipeline import sklearn_file
-from discreet.released.programs import onnx_program, torch_program
-from discreet.released.scores import Evaluated, Scores, evaluate_file, score_file
+from discreet.released.programs import onnx_program, torch_program, weights_file
+from discreet.released.scores import Scores, evaluate_file, score_file
 
 __all__ = [
-    "Evaluated",
     "Model",
     "Scores",
     "build_network",
@@ -20,5 +19,6 @@ __all__ = [
     "score_file",
     "sklearn_file",
     "torch_program",
+    "weights_file",
     "write_new",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -206,8 +207,12 @@ def rules_of(plan: Plan) -> TableRules | None:
     return None if data.transform is not None else table_rules(data.source, public_facts(data))
 
 
-def build_network(plan: Plan, *, own_code: bool) -> nn.Module:
+def build_network(
+    plan: Plan, *, own_code: bool, released: Mapping[str, npt.NDArray[Any]] | None = None
+) -> nn.Module:
     """Builds the model that a plan names, with its initial weights.
+
+    Frozen weights from a file are taken from ``released``, the tensors of a released model, if that is given.
 
     Raises:
         ConfigurationError: if it is not bundled and ``own_code`` is false, or cannot be built here.
@@ -218,7 +223,7 @@ def build_network(plan: Plan, *, own_code: bool) -> nn.Module:
             f"the model must be bundled, or be imported by your leave; the plan names {name!r}. "
             "Open it with own_code=True (--own-code) if you trust it."
         )
-    return public_model(plan)
+    return public_model(plan, None if plan.model.pretrained is None else released)
 
 
 def load_model(path: str | Path, *, own_code: bool = False) -> Model:
@@ -247,7 +252,7 @@ def load_model(path: str | Path, *, own_code: bool = False) -> Model:
     found = read_model_file(data, name=file.name)
     origin = parse_origin(found.about, name=file.name)
     _require_no_more_than_planned(origin, file.name)
-    network = build_network(origin.plan, own_code=own_code)
+    network = build_network(origin.plan, own_code=own_code, released=found.tensors)
     load_tensors(network, found, name=file.name)
     return Model(origin, network.eval(), own_code, _map(origin.plan, found.prepared, file.name))
 

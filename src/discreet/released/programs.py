@@ -9,16 +9,18 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from safetensors.torch import save
 from torch import nn
 
 from discreet.data import TableRules
 from discreet.data.columns import Days
 from discreet.errors import ConfigurationError
+from discreet.models.adapters import merged
 from discreet.released.model import Model
 from discreet.released.scorer import ArrayScorer, TableScorer, numeric_columns, text_columns
 
@@ -46,6 +48,15 @@ class _Traced:
     program: torch.export.ExportedProgram
     inputs: tuple[str, ...]
     rules: TableRules | None
+
+
+def weights_file(model: Model) -> bytes:
+    """Returns a safetensors file of the network's weights by its own names, low-rank updates merged.
+
+    What made the network, without this package, loads it: ``make(…).load_state_dict(load_file(…))``.
+    """
+    whole = merged(model.network).state_dict()
+    return save({name: tensor.contiguous() for name, tensor in whole.items()}, {ABOUT: model.origin.text()})
 
 
 def torch_program(model: Model) -> bytes:
@@ -99,7 +110,8 @@ def onnx_program(model: Model) -> bytes:
 
 
 def _traced(model: Model) -> _Traced:
-    """Traces the model for any number of records."""
+    """Traces the model for any number of records, with low-rank updates as parts of their layers."""
+    model = replace(model, network=merged(model.network))
     rules = model.rules
     if rules is None:
         arrays = ArrayScorer(model)

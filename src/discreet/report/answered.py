@@ -11,7 +11,6 @@ import numpy as np
 
 from discreet.arrays import Floats
 from discreet.errors import LedgerError
-from discreet.kinds import Asked
 from discreet.kinds.blocks import AskedBlock, Block, Cells, Indicator, Products
 from discreet.kinds.effects import HazardsQuestion, LogisticQuestion
 from discreet.kinds.question import happened_at
@@ -150,15 +149,14 @@ def answers_of(run: RunRecord) -> tuple[Answer, ...]:
         LedgerError: if the saved state is not the one that the ledger names.
     """
     completed = run.spending.completed
-    asked = run.plan.silo_training(run.plan.facts.silos[0])
-    if not (isinstance(asked, Asked) and completed):
+    if not (run.plan.questions and completed):
         return ()
     saved = run.directory.load_state()
     if saved.digest != completed[-1].led_to:
         raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
     sums = saved.arrays["parameters"]
     variance = noise_variance(run.plan, len(completed[-1].survivors))
-    return answers(run.plan, asked.blocks, sums, variance)
+    return answers(run.plan, run.plan.answers.blocks, sums, variance)
 
 
 def answers(plan: Plan, blocks: tuple[AskedBlock, ...], sums: Floats, variance: float) -> tuple[Answer, ...]:

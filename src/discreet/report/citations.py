@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 
-from discreet.kinds import QuantileClipping
 from discreet.plan import Plan
 from discreet.report.content import Citation
 from discreet.version import __version__
@@ -40,7 +39,7 @@ def citations(plan: Plan) -> tuple[Citation, ...]:
         "Integer noise and rounding": _NOISE[plan.privacy.mechanism],
         "Secure aggregation": _PROTOCOLS[plan.aggregation.protocol],
         f"Local training: {plan.training.local.kind}": plan.training.local.sources,
-        "Clipping norm": ("andrew2021",) if isinstance(plan.privacy.clip_norm, QuantileClipping) else (),
+        "Clipping norm": () if plan.norm_rule is None else ("andrew2021",),
     }
     return (
         Citation("This software", _SOFTWARE),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from discreet.errors import LedgerError
-from discreet.kinds import Asked
 from discreet.plan import Plan
 from discreet.plan.held_out import measure_text
 from discreet.quality.intervals import Interval
@@ -113,9 +112,6 @@ def _over_rounds(plan: Plan, found: tuple[Evaluated, ...]) -> Answer:
 
 
 def _answer(asked: Plan, one: Evaluated) -> Answer:
-    training = asked.silo_training(asked.facts.silos[0])
-    if not isinstance(training, Asked):
-        raise TypeError("an evaluation must be one histogram")
-    (answer,) = answers(asked, training.blocks, one.sums, noise_variance(asked, one.survivors))
+    (answer,) = answers(asked, asked.answers.blocks, one.sums, noise_variance(asked, one.survivors))
     title = f"How good is the model after round {one.after}, on held-out records?"
     return replace(answer, title=title, question=title)

@@ -43,6 +43,7 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
             "are not in the plan",
         ),
         _model(plan),
+        *_public_weights(plan),
         Fact(
             "Contribution" if plan.questions else "Local training",
             plan.training.local.describe(),
@@ -99,14 +100,25 @@ def _model(plan: Plan) -> Fact:
     if plan.questions:
         asked = f"{len(plan.questions)}, answered by {numbers} numbers of one sum"
         return Fact("Questions", asked, "what is asked and released")
-    return Fact("Model", f"{plan.model_title}, {numbers} weights", "what is trained and released")
+    tuned = plan.model.trained is not None or plan.model.adapters is not None
+    rest = "; the rest of the network is frozen and public" * tuned
+    return Fact("Model", f"{plan.model_title}, {numbers} weights{rest}", "what is trained and released")
+
+
+def _public_weights(plan: Plan) -> tuple[Fact, ...]:
+    stated = {"makes features": plan.data.pretrained, "frozen layers": plan.model.pretrained}
+    return tuple(
+        Fact("Public weights", f"{one.source}, {one.licence}, SHA-256 {one.sha256}", what)
+        for what, one in stated.items()
+        if one is not None
+    )
 
 
 def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
     release, scale = plan.release, plan.grid.scale
     silo_stddev = math.sqrt(release.share.variance / release.share.num_silos)
     clip = plan.at(1).privacy.clip_norm
-    measure = "clipping norms" if isinstance(clip, QuantileClipping) else "in weights"
+    measure = "in weights" if plan.norm_rule is None else "clipping norms"
     measure = "of the longest that a record adds" if plan.questions else measure
     sensitivity = f"{release.l2_sensitivity:.6g} grid units = {release.l2_sensitivity / scale:.4g} {measure}"
     return (

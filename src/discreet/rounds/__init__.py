@@ -4,7 +4,6 @@ from discreet.rounds.contribution import (
     Contribution,
     contribute,
     part_source,
-    require_capacity,
     require_rows_alike_for,
     round_rotation,
     round_training,
@@ -12,10 +11,10 @@ from discreet.rounds.contribution import (
     train_silo,
 )
 from discreet.rounds.directory import RunDirectory
-from discreet.rounds.engine import Engine, RoundOrder, RoundSum, Start
+from discreet.rounds.engine import Engine, RoundOrder, RoundSum
 from discreet.rounds.opening import finished, open_ledger, restore, resume_ledger
 from discreet.rounds.origin import Origin, origin_of, parse_origin
-from discreet.rounds.phases import RoundSeconds, Stopwatch, SumSeconds
+from discreet.rounds.phases import Stopwatch, SumSeconds
 from discreet.rounds.record import RunRecord, begun_record, read_record
 from discreet.rounds.silos import contributions
 from discreet.rounds.state import Training, initial_state, round_order, update
@@ -27,11 +26,9 @@ __all__ = [
     "Origin",
     "RoundOrder",
     "RoundReport",
-    "RoundSeconds",
     "RoundSum",
     "RunDirectory",
     "RunRecord",
-    "Start",
     "Stopwatch",
     "SumSeconds",
     "Training",
@@ -46,7 +43,6 @@ __all__ = [
     "parse_origin",
     "part_source",
     "read_record",
-    "require_capacity",
     "require_rows_alike_for",
     "restore",
     "resume_ledger",

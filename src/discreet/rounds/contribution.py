@@ -14,7 +14,7 @@ from torch import nn
 from discreet.data import Records
 from discreet.encoding import Rotation, noisy_integers
 from discreet.errors import DataError
-from discreet.kinds import QuantileClipped, SiloTraining
+from discreet.kinds import SiloTraining
 from discreet.learning import LocalUpdate, NoisyUpdate, StepNoise, silo_update
 from discreet.learning.alike import require_rows_alike
 from discreet.plan import Plan
@@ -166,21 +166,13 @@ def round_training(
     Raises:
         PrivacyViolation: for a clipping norm at which no bound would hold.
     """
-    training = plan.under(told).silo_training(silo, release)
-    if isinstance(training, QuantileClipped):
-        return training.at(float(announced[-1])), announced[:-1]
-    return training, announced
+    return plan.under(told).silo_training(silo, release).starting_from(announced)
 
 
 def require_rows_alike_for(plan: Plan, model: nn.Module, silos: Iterable[str]) -> None:
     """Measures, before a training begins, what the plan's guarantees assume about this machine's kernels.
 
     In the shapes of every segment: kernels may be right for a short batch and wrong for a long one.
-
-    Args:
-        plan: what will be carried out.
-        model: the plan's, where it will be trained.
-        silos: those that train on this machine.
 
     Raises:
         PrivacyRefusal: if the assumption does not hold.

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.arrays import Floats
-from discreet.kinds import Asked
 from discreet.kinds.blocks import Cells
 from discreet.kinds.questions import EvaluationQuestion
 from discreet.mechanisms.polya import normal_variance
@@ -257,7 +256,7 @@ def _of(plan: Plan) -> Plan:
 
 
 def _block(asked: Plan) -> tuple[Cells, float]:
-    training = asked.silo_training(asked.facts.silos[0])
-    if not isinstance(training, Asked) or not isinstance(training.blocks[0].block, Cells):
+    (histogram,) = asked.answers.blocks
+    if not isinstance(histogram.block, Cells):
         raise TypeError("an evaluation must be one histogram")
-    return training.blocks[0].block, training.blocks[0].factor
+    return histogram.block, histogram.factor

@@ -63,10 +63,6 @@ def origin_of(plan: Plan, spent: Spending, found: tuple[Evaluated, ...], *, seed
 def parse_origin(text: str, *, name: str) -> Origin:
     """Reads an origin; never anything but an origin or a `ConfigurationError`, and no code is imported.
 
-    Args:
-        text: what `Origin.text` returned.
-        name: the file, for the message.
-
     Raises:
         ConfigurationError: if it is none, of another version, or its plan was altered.
     """

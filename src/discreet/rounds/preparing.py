@@ -12,7 +12,6 @@ from discreet.arrays import Floats
 from discreet.data import Federation, Records, Silo
 from discreet.data.record_map import RecordMap
 from discreet.errors import PrivacyViolation
-from discreet.kinds import Asked
 from discreet.plan import Plan
 from discreet.plan.preparation import BlockSum
 from discreet.rounds.engine import RoundSum
@@ -53,11 +52,8 @@ def announced_map(plan: Plan, found: PreparedBy) -> Floats:
 def block_sums(plan: Plan, found: PreparedBy) -> list[BlockSum]:
     """Returns what each question of a preparation was answered, with its noise."""
     asked = _asked(plan)
-    training = asked.silo_training(asked.facts.silos[0])
-    if not isinstance(training, Asked):
-        raise TypeError("a preparation must ask questions")
     variance, first, sums = noise_variance(asked, found.survivors), 0, []
-    for one in training.blocks:
+    for one in asked.answers.blocks:
         own = found.sums[first : first + one.block.size]
         sums.append(BlockSum(own / one.factor, variance / one.factor**2))
         first += one.block.size

@@ -18,7 +18,7 @@ class Speed:
     """What changes how long a sum takes, and nothing else.
 
     Attributes:
-        threads: ranges of a vector that are masked or unmasked at once.
+        threads: masks that are made at once.
     """
 
     threads: int = 1

@@ -41,10 +41,18 @@ def number(client: int) -> bytes:
     return client.to_bytes(NUMBER_BYTES, "little")
 
 
-def index_set(indices: Iterable[int]) -> bytes:
+# Where many clients share a process, all hash and compare the same few sets, as they read them (`_indices`).
+@lru_cache(maxsize=2)
+def index_set(indices: tuple[int, ...]) -> bytes:
     """Encodes a set of client indices: how many, then each in increasing order."""
     ordered = sorted(indices)
     return struct.pack(f"<{1 + len(ordered)}I", len(ordered), *ordered)
+
+
+@lru_cache(maxsize=2)
+def as_set(indices: tuple[int, ...]) -> frozenset[int]:
+    """Returns the client indices of a list, to look others up in."""
+    return frozenset(indices)
 
 
 def fixed_list(items: Sequence[bytes]) -> bytes:
@@ -159,8 +167,6 @@ def _read_index_set(reader: Reader) -> tuple[int, ...]:
     return _indices(reader.take(NUMBER_BYTES * reader.count()))
 
 
-# Where many clients share a process, all read the same sets: one value serves them all. Two, as who shared
-# and who is invited may come together; no more, as sets of messages that are refused later stay, too.
 @lru_cache(maxsize=2)
 def _indices(body: bytes) -> tuple[int, ...]:
     """Reads numbers of clients, and refuses any order but the increasing one."""

@@ -22,7 +22,7 @@ from discreet.report.shapes import Shapes, model_shapes
 from discreet.rounds import RunRecord, parse_origin, read_record
 from discreet.session.finish import report_again
 from discreet.silo.policy import load_key
-from discreet.verify import Finding, saved_map, saved_parameters, verify
+from discreet.verify import Finding, released_tensors, saved_map, saved_parameters, verify
 
 
 @final
@@ -69,7 +69,7 @@ class Run:
             VerificationFailure: if the saved weights are not those of the ledger.
             ConfigurationError: if the model is not bundled and ``own_code`` is false.
         """
-        model = build_network(self.plan, own_code=self.own_code)
+        model = build_network(self.plan, own_code=self.own_code, released=released_tensors(self.record))
         parameters = saved_parameters(self.record)
         if parameters is not None:
             load_flat(model, parameters)
@@ -127,13 +127,15 @@ class Run:
         """
         return evaluations_of(self.record)
 
-    def verify(self, *, key: str | None = None, records: str | Path | None = None) -> tuple[Finding, ...]:
+    def verify(
+        self, *, key: str | None = None, records: str | Path | None = None, weights: str | Path | None = None
+    ) -> tuple[Finding, ...]:
         """Works every number of the run out again; see `discreet.verify.verify`.
 
         Raises:
             VerificationFailure: for the first thing that is wrong.
         """
-        return tuple(verify(self.path, key=key, records=records, own_code=self.own_code))
+        return tuple(verify(self.path, key=key, records=records, own_code=self.own_code, weights=weights))
 
     def shapes(self) -> Shapes:
         """Returns what a linear model over a table says: what each column adds to the log-odds.

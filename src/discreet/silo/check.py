@@ -98,7 +98,9 @@ def dry_run(policy: Policy, proposed: Plan, *, as_if_approved: bool = False) -> 
 
     def load(part: Plan) -> Records:
         source, written = policy.data.source, policy.data.written
-        return load_records(source, part, policy.silo, note=notes.append, written=written)
+        return load_records(
+            source, part, policy.silo, note=notes.append, written=written, cache=state.features
+        )
 
     records = {name: load(part) for name, part in plan.sides.items()}[None]
     limits = policy.budget.lifetime

@@ -44,8 +44,7 @@ def require_custody(policy_path: Path, policy: Policy, *, shared_machine: bool) 
         (policy.state, _OPEN),
         (policy.anchor, _WRITABLE),
     ]
-    if policy.data.residual is not None:
-        files.append((policy.data.residual, _WRITABLE))
+    files += [(path, _WRITABLE) for path in policy.data.weight_files.values()]
     scheme, _, rest = policy.data.source.partition(":")
     if policy.data.source.startswith(TABLES):
         found = table_files(policy.data.source, Dialects()).files.values()

@@ -7,6 +7,7 @@ usable or left out by a public rule, and the owner is told how often.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -35,7 +36,9 @@ def load_records(
     plan: Plan,
     silo: str,
     note: Callable[[str], None] = _ignore,
+    *,
     written: Mapping[str, str] = MappingProxyType({}),
+    cache: Path | None = None,
 ) -> Records:
     """Returns the training records of ``silo`` for a plan; possibly none.
 
@@ -50,6 +53,7 @@ def load_records(
         note: hears what the owner should know of the records, and nobody else.
         written: how this silo's own CSV files are written, as its policy says; the plan does not say it. Read
             with another separator, a quotation mark in one record could take its neighbours in.
+        cache: folder of the silo's state, where features that a network made of its records are kept.
 
     Raises:
         DataError: if the source does not fit the plan; no record of it decides that.
@@ -57,7 +61,7 @@ def load_records(
     """
     _check_rules(source, plan, silo)
     _require_columns(source, plan, silo)
-    federation = _federation(source, plan, silo, written)
+    federation = _federation(source, plan, silo, written, cache)
     for line in federation.warnings:
         note(line)
     _check_facts(federation, plan, silo)
@@ -128,7 +132,9 @@ def _check_facts(federation: Federation, plan: Plan, silo: str) -> None:
         )
 
 
-def _federation(source: str, plan: Plan, silo: str, written: Mapping[str, str]) -> Federation:
+def _federation(
+    source: str, plan: Plan, silo: str, written: Mapping[str, str], cache: Path | None = None
+) -> Federation:
     data = plan.data
     exchanged = plan.release.neighboring is NeighboringRelation.REPLACE_ONE
     own: str | None = None
@@ -158,4 +164,4 @@ def _federation(source: str, plan: Plan, silo: str, written: Mapping[str, str]) 
             split_seed=data.split_seed,
             record_capacity=data.record_capacity,
         )
-    return federation_of(data.model_copy(update=update), silo=own, exchanged=exchanged)
+    return federation_of(data.model_copy(update=update), silo=own, exchanged=exchanged, cache=cache)

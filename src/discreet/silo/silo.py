@@ -312,8 +312,9 @@ class Silo:
         """
         log = self._surroundings.log
         try:
+            data = self._policy.data
             return load_records(
-                self._policy.data.source, plan, self.name, note=log, written=self._policy.data.written
+                data.source, plan, self.name, note=log, written=data.written, cache=self._state.features
             )
         except (OwnCodeFailed, UnusableRecords) as error:
             reason = str(error)

@@ -59,6 +59,11 @@ class SiloState:
         return self.folder / "journal.bin"
 
     @property
+    def features(self) -> Path:
+        """What a network with public weights made of the records, as private as they are."""
+        return self.folder / "features"
+
+    @property
     def proposals(self) -> Path:
         """What was proposed, for the owner; see `read_proposals`."""
         return self.folder / "proposals.jsonl"

@@ -6,40 +6,28 @@ every coordinate. The noise is taken as normal. An interval speaks of these reco
 only", and else of the population that they were drawn from: then it accounts for the noise and the drawing.
 """
 
-from discreet.statistics.components import Component, Components, components
-from discreet.statistics.counts import Count, count
-from discreet.statistics.effects import Covariate, Effect, Effects, hazards, logistic_regression
-from discreet.statistics.evaluation import Evaluation, classification, evaluation
-from discreet.statistics.independence import Independence, independence
-from discreet.statistics.logrank import LogRank, logrank
-from discreet.statistics.moments import Column, Moments, Summary, read_moments, summary
-from discreet.statistics.quantiles import Quantiles, quantiles
-from discreet.statistics.regression import Coefficient, Regression, regression
+from discreet.statistics.components import Components, components
+from discreet.statistics.counts import count
+from discreet.statistics.effects import Covariate, Effects, hazards, logistic_regression
+from discreet.statistics.evaluation import classification, evaluation
+from discreet.statistics.independence import independence
+from discreet.statistics.logrank import logrank
+from discreet.statistics.moments import Column, Moments, read_moments, summary
+from discreet.statistics.quantiles import quantiles
+from discreet.statistics.regression import regression
 from discreet.statistics.rows import Row
-from discreet.statistics.survival import Curve, Survival, survival
-from discreet.statistics.tables import Axis, Cell, Table, table
+from discreet.statistics.survival import Curve, survival
+from discreet.statistics.tables import Axis, Table, table
 
 __all__ = [
     "Axis",
-    "Cell",
-    "Coefficient",
     "Column",
-    "Component",
     "Components",
-    "Count",
     "Covariate",
     "Curve",
-    "Effect",
     "Effects",
-    "Evaluation",
-    "Independence",
-    "LogRank",
     "Moments",
-    "Quantiles",
-    "Regression",
     "Row",
-    "Summary",
-    "Survival",
     "Table",
     "classification",
     "components",

@@ -30,7 +30,12 @@ _OTHER_FORM = (ArithmeticError, AttributeError, LookupError, OSError, RecursionE
 
 
 def verify(
-    path: str | Path, *, key: str | None = None, records: str | Path | None = None, own_code: bool = False
+    path: str | Path,
+    *,
+    key: str | None = None,
+    records: str | Path | None = None,
+    own_code: bool = False,
+    weights: str | Path | None = None,
 ) -> Iterator[Finding]:
     """Checks the run in ``path`` step by step and yields what was found right.
 
@@ -43,8 +48,8 @@ def verify(
         spending that plan and ledger give; what of it this version does not write alike, a finding names as
         its ``exception``: that is only as it was sealed.
 
-        No code is imported but this package's own, and no file opened outside ``path`` and ``records``,
-        unless ``own_code`` is true.
+        No code is imported but this package's own, and no file opened outside ``path``, ``records`` and
+        ``weights``, unless ``own_code`` is true.
 
     Args:
         path: the directory of a run.
@@ -54,12 +59,18 @@ def verify(
             ``records`` a source that is code (``module:function``). Without it, noise, grid and guarantees
             follow from what the plan states of its model, which is taken at its word, and weights are checked
             only as sealed; the finding says so.
+        weights: the file of public weights that the plan names, with which the released model's frozen
+            layers are compared; takes ``own_code``. Without it they are taken at the model's word, and the
+            finding says so. All else that is frozen, such as A of an adapter, follows from the plan's seed
+            either way.
 
     Raises:
         VerificationFailure: for the first thing that is wrong.
     """
     path = Path(path)
-    evidence = _typed(partial(gather, path, own_code=own_code))
+    evidence = _typed(
+        partial(gather, path, own_code=own_code, weights=None if weights is None else Path(weights))
+    )
     yield Finding(
         "ledger.jsonl", Basis.CHAINED, f"{len(evidence.run.lines)} lines, each with the hash of the last"
     )

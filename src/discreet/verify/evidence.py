@@ -31,13 +31,15 @@ class Evidence:
     Attributes:
         run: plan and ledger.
         own_code: whether a model that is not bundled may be imported: a plan names whatever it likes.
+        weights: the file of public weights that frozen layers are compared with; None compares none.
     """
 
     run: RunRecord
     own_code: bool = False
+    weights: Path | None = None
 
 
-def gather(path: Path, *, own_code: bool = False) -> Evidence:
+def gather(path: Path, *, own_code: bool = False, weights: Path | None = None) -> Evidence:
     """Reads plan and ledger and checks that they are whole and belong together.
 
     Raises:
@@ -58,7 +60,13 @@ def gather(path: Path, *, own_code: bool = False) -> Evidence:
     require_same(stated["plan"], run.plan.to_json(), "plan.json")
     _require_plain_fields(run.entries)
     _require_terms(run.plan, spent)
-    return Evidence(run, own_code)
+    if weights is not None and run.plan.model.pretrained is None:
+        raise VerificationFailure("--weights must be left out: the plan names no public weights of a model.")
+    if weights is not None and not own_code:
+        raise VerificationFailure(
+            "--weights must come with --own-code, which builds the network; it does not."
+        )
+    return Evidence(run, own_code, weights)
 
 
 def _require_terms(plan: Plan, spent: Spending) -> None:

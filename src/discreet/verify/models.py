@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from safetensors.numpy import load
+from torch import nn
 
 from discreet.arrays import Floats
 from discreet.data.record_map import RecordMap
@@ -34,7 +38,7 @@ def check_plan(evidence: Evidence) -> Finding:
     plan = evidence.run.plan
     try:
         if may_build(evidence):
-            public_model(plan)
+            built_model(evidence)
         again = make_plan(plan.config, plan.facts)
     except VerificationFailure:
         raise
@@ -60,7 +64,7 @@ def check_models(evidence: Evidence) -> Finding:
             Basis.CHAINED,
             f"as the ledger names it; {_NOT_BUILT}",
         )
-    model = public_model(evidence.run.plan)
+    model = built_model(evidence)
     intents = [entry for entry in evidence.run.entries if isinstance(entry, Intent)]
     announced = initial_state(evidence.run.plan, flatten(model)).announced()
     if intents and intents[0].started_from != hashlib.sha256(announced.tobytes()).hexdigest():
@@ -78,7 +82,34 @@ def check_models(evidence: Evidence) -> Finding:
         )
     asked = bool(evidence.run.plan.questions)
     what, numbers = ("released sum, state", "numbers") if asked else ("model, state", "weights")
-    return Finding(what, Basis.RECOMPUTED, f"{len(parameters):,} {numbers}, as the ledger names them")
+    return Finding(
+        what, Basis.RECOMPUTED, f"{len(parameters):,} {numbers}, as the ledger names them{_frozen(evidence)}"
+    )
+
+
+def _frozen(evidence: Evidence) -> str:
+    """Says how the frozen layers of a released model were checked."""
+    stated = evidence.run.plan.model.pretrained
+    if stated is None:
+        return ""
+    if evidence.weights is not None:
+        return f"; frozen weights are those of the file, SHA-256 {stated.sha256[:12]}…"
+    return "; frozen weights NOT COMPARED with the public file (--weights FILE compares)"
+
+
+def released_tensors(run: RunRecord) -> Mapping[str, npt.NDArray[Any]] | None:
+    """Returns the tensors of a released model with public weights, whose file need not be here; else None."""
+    file = run.directory.model
+    if run.plan.model.pretrained is None or not file.exists():
+        return None
+    return read_model_file(file.read_bytes(), name=file.name).tensors
+
+
+def built_model(evidence: Evidence) -> nn.Module:
+    """Builds the plan's model; its public weights are the file's, or, without it, the released model's."""
+    if evidence.weights is None:
+        return public_model(evidence.run.plan, released_tensors(evidence.run) or {})
+    return public_model(evidence.run.plan.with_own_files(lambda _: str(evidence.weights)))
 
 
 def _checked_origin(run: RunRecord) -> str:

@@ -9,19 +9,20 @@ from typing import Any
 from discreet.arrays import Floats
 from discreet.config.data import DataConfig
 from discreet.config.federation import federation_of
+from discreet.config.weight_files import with_weight_files
 from discreet.data import Federation
 from discreet.documents import read_json
 from discreet.engines.local.measure import measure, quality_of
 from discreet.errors import ConfigurationError
 from discreet.models import flatten
+from discreet.plan import Plan
 from discreet.plan.order import count_of
-from discreet.plan.public_model import public_model
 from discreet.privacy.units import NeighboringRelation
 from discreet.quality import quality_json
 from discreet.rounds.preparing import ToMeasure
 from discreet.verify.evidence import Evidence, require_same, stated_measurements
 from discreet.verify.finding import Basis, Finding, VerificationFailure
-from discreet.verify.models import may_build, prepared_of, saved_parameters
+from discreet.verify.models import built_model, may_build, prepared_of, saved_parameters
 from discreet.verify.summed import check_sums
 
 
@@ -41,7 +42,7 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
         )
     try:
         federation = federation_of(
-            _data_in(folder, evidence, evidence.run.plan.data), exchanged=_exchanged(evidence)
+            _data_in(folder, evidence, evidence.run.plan), exchanged=_exchanged(evidence)
         )
     except ConfigurationError as error:
         raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
@@ -61,7 +62,7 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
 def _remeasure(evidence: Evidence, federation: Federation, stated: dict[str, dict[str, Any]]) -> str:
     """Measures the released model on held-out records; returns what was compared."""
     federation = ToMeasure(evidence.run.plan, federation).after(prepared_of(evidence.run))
-    model, parameters = public_model(evidence.run.plan), _final_parameters(evidence)
+    model, parameters = built_model(evidence), _final_parameters(evidence)
     measured = measure(model, federation, parameters)
     for where, said in stated.items():
         require_same(said, dict(measured), where)
@@ -83,8 +84,9 @@ def _exchanged(evidence: Evidence) -> bool:
     return evidence.run.plan.release.neighboring is NeighboringRelation.REPLACE_ONE
 
 
-def _data_in(folder: Path, evidence: Evidence, data: DataConfig) -> DataConfig:
-    """Returns a data table with the folder that a plan leaves out of its files, since it is private."""
+def _data_in(folder: Path, evidence: Evidence, plan: Plan) -> DataConfig:
+    """Returns a plan's data table with the folder that it leaves out of its files, since it is private."""
+    data = with_weight_files(plan.config, lambda name: str(_inside(folder, name))).data
     update: dict[str, object] = {}
     if not isinstance(data.source, str):
         update["source"] = {silo: _source_in(folder, one) for silo, one in data.source.items()}
@@ -95,9 +97,11 @@ def _data_in(folder: Path, evidence: Evidence, data: DataConfig) -> DataConfig:
             f"the records must be a file or bundled, or be made by code that --own-code imports; the plan "
             f"names {data.source!r}. Leave --records out, or add --own-code if you trust it."
         )
-    scheme, colon, name = (data.transform or "").partition(":")
-    if colon:
-        update["transform"] = f"{scheme}:{_inside(folder, name)}"
+    if (data.transform or "").startswith("network:") and not evidence.own_code:
+        raise VerificationFailure(
+            f"features must be made by bundled code, or by code that --own-code imports; the plan names "
+            f"{data.transform!r}. Leave --records out, or add --own-code if you trust it."
+        )
     return data.model_copy(update=update)
 
 
@@ -122,4 +126,4 @@ def _inside(folder: Path, name: str) -> Path:
 def _final_parameters(evidence: Evidence) -> Floats:
     """Returns the released weights; the initial ones if no release is completed."""
     saved = saved_parameters(evidence.run)
-    return flatten(public_model(evidence.run.plan)) if saved is None else saved
+    return flatten(built_model(evidence)) if saved is None else saved

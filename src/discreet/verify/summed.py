@@ -50,9 +50,7 @@ class _Summed:
     where: str
 
 
-def check_sums(
-    evidence: Evidence, federation: Federation, located: Callable[[DataConfig], DataConfig]
-) -> int:
+def check_sums(evidence: Evidence, federation: Federation, located: Callable[[Plan], DataConfig]) -> int:
     """Compares what was released of records by itself with their exact sums; returns how many there were.
 
     These are the answers to questions, the preparation, and the evaluations that were about the released
@@ -61,7 +59,7 @@ def check_sums(
     Args:
         evidence: the run.
         federation: its records.
-        located: puts the folder of the records into a table of data.
+        located: returns a plan's table of data, with the folder of the records.
 
     Raises:
         VerificationFailure: if one is further off than noise explains.
@@ -95,13 +93,13 @@ def _of_training_records(run: RunRecord, weights: Floats, federation: Federation
 
 
 def _of_held_out_records(
-    run: RunRecord, weights: Floats, located: Callable[[DataConfig], DataConfig]
+    run: RunRecord, weights: Floats, located: Callable[[Plan], DataConfig]
 ) -> Iterator[_Summed]:
     """Yields the histograms of the released model."""
     about = _about(run, weights)
     if not about or run.plan.evaluation is None:
         return
-    silos = federation_of(located(run.plan.evaluation.data)).silos
+    silos = federation_of(located(run.plan.evaluation)).silos
     used = RecordsInUse(run.plan, {silo.name: silo.train for silo in silos}).under(announced_of(run))
     sums = {one.after: one.sums for one in evaluated_from(run.directory.load_state().arrays)}
     for one in about:

@@ -40,6 +40,7 @@ from discreet.learning import CountedUpdate, local_update, tangent_steps
 from discreet.learning.single_step import single_step_update
 from discreet.learning.tangent_model import TangentModel
 from discreet.models import JointLabels, LinearHead, OrdinalHead, flatten, load_flat
+from discreet.models.adapters import FineTuning
 from discreet.models.batch_norm import without_counts
 from discreet.sampling import FixedSize, Poisson
 from tests.contracts.learning.coupled_randomness import Coupled
@@ -71,6 +72,13 @@ def network_case() -> Case:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Conv2d(1, 2, 2), nn.GroupNorm(1, 2), nn.Tanh(), nn.Flatten(), nn.Linear(8, 3))
     return Case(model, (1, 3, 3), 3, len(flatten(model)), 3.0, 5)
+
+
+def adapted_case() -> Case:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))
+    FineTuning(trained=("2",), adapted=("0",), rank=2).apply(model)
+    return Case(model, (3,), 3, len(flatten(model)), 3.0, 5)
 
 
 def normalised_case() -> Case:
@@ -157,6 +165,8 @@ CASES: list[tuple[str, OneRelease, Case]] = [
     ("tangent-steps, large norm", tangent(Softmax(3), norm_bound=5.0, learning_rate=0.02), network_case()),
     ("tangent-steps, capped", tangent(Capped(Softmax(3), 0.4)), network_case()),
     ("tangent-steps, one output", tangent(BinaryLogistic(), learning_rate=0.9), one_output_case()),
+    ("tangent-steps, adapters", tangent(Softmax(3)), adapted_case()),
+    ("single-step, adapters", SingleStep(0.5), adapted_case()),
     ("clipped-update, logistic", ClippedUpdate(0.5, 1.0, 2, epochs=2), linear_case(1)),
     ("clipped-update, in-ball", ClippedUpdate(0.5, 1.0, 2, project_steps=True), linear_case(3)),
     ("sharded, softmax", Sharded(0.5, 2, LocalSgd(2.0, 2, epochs=2)), linear_case(3)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any, cast
 
@@ -92,8 +93,19 @@ def test_a_frozen_residual_network_by_config(tmp_path: Path, monkeypatch: pytest
 
 def test_a_missing_file_of_weights_is_named(tmp_path: Path) -> None:
     config = parse_config(document(images(tmp_path, 3, 16, 16), "residual:none.npz", "logistic", STABLE))
-    with pytest.raises(ConfigurationError, match=r"residual weights from none\.npz"):
+    with pytest.raises(ConfigurationError, match=r"Cannot read weights from none\.npz"):
         federation_of(config.data)
+
+
+def test_residual_weights_of_another_hash_are_refused(tmp_path: Path) -> None:
+    weights = residual_weights(tmp_path)
+    table = document(images(tmp_path, 3, 16, 16), f"residual:{weights}", "logistic", STABLE)
+    stated = {"sha256": hashlib.sha256(weights.read_bytes()).hexdigest(), "source": "here", "licence": "none"}
+    table["data"]["pretrained"] = stated
+    assert federation_of(parse_config(table).data).feature_shape == (8 + 1,)
+    table["data"]["pretrained"] = stated | {"sha256": "0" * 64}
+    with pytest.raises(ConfigurationError, match=r"'sha256' must be that of the public weights weights\.npz"):
+        federation_of(parse_config(table).data)
 
 
 def test_maps_for_networks_have_no_norm_to_scale_to(tmp_path: Path) -> None:

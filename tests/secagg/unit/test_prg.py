@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from discreet.secagg.hazmat.prg import add_masks
+from discreet.secagg.hazmat.prg import _CHUNK_BYTES, _HEAD_BYTES, _SHORT_BYTES, add_masks
 
 # NIST SP 800-38A, F.5.5 (CTR-AES256): the key and, from the initial counter block on, the keystream. The mask
 # generator starts at counter zero, so the vector is reached through AESAVS (FIPS-197 appendix C.3) instead.
@@ -27,12 +28,20 @@ def test_block_zero_is_the_encryption_of_the_zero_block() -> None:
 
 def test_counter_is_big_endian_over_the_whole_block() -> None:
     """FIPS-197 C.3 gives AES-256 of one block; as counter value it pins key schedule and byte order."""
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
     stream = Cipher(algorithms.AES256(FIPS_KEY), modes.CTR(FIPS_BLOCK_INPUT.to_bytes(16, "big"))).encryptor()
     assert stream.update(bytes(16)) == FIPS_BLOCK_OUTPUT
     second = Cipher(algorithms.AES256(FIPS_KEY), modes.CTR((1).to_bytes(16, "big"))).encryptor()
     assert mask(FIPS_KEY, 8).tobytes()[16:] == second.update(bytes(16))
+
+
+@pytest.mark.parametrize("dtype", ["<u2", "<u4", "<u8"])
+def test_a_mask_of_any_length_is_counter_mode_from_zero(dtype: str) -> None:
+    """Byte for byte, around every length at which the mask is made in another way."""
+    word = np.dtype(dtype).itemsize
+    for edge in (_HEAD_BYTES, _SHORT_BYTES, _CHUNK_BYTES, 2 * _CHUNK_BYTES):
+        for length in (edge // word - 1, edge // word, edge // word + 1):
+            counter = Cipher(algorithms.AES256(FIPS_KEY), modes.CTR(bytes(16))).encryptor()
+            assert mask(FIPS_KEY, length, dtype).tobytes() == counter.update(bytes(length * word)), length
 
 
 @pytest.mark.parametrize("dtype", ["<u2", "<u4", "<u8"])

@@ -48,7 +48,7 @@ IN_SUMS = (
     Mutant(
         "survivors that nobody invited",
         SECAGG + "client/rounds.py",
-        "if not frozenset(survivors) <= current.roster:",
+        "if not as_set(survivors) <= current.roster:",
         "if False:",
         SUMS,
     ),
@@ -62,7 +62,7 @@ IN_SUMS = (
     Mutant(
         "a confirmation of a stranger",
         SECAGG + "client/rounds.py",
-        "if signer not in survivors:",
+        "if signer not in alive:",
         "if False:",
         SUMS,
     ),
@@ -83,8 +83,8 @@ IN_SUMS = (
     Mutant(
         "both kinds of share",
         SECAGG + "client/rounds.py",
-        "share[SECRET_BYTES:] if peer in survivors",
-        "share if peer in survivors",
+        "share[SECRET_BYTES:] if peer in alive",
+        "share if peer in alive",
         SUMS,
     ),
     Mutant(

@@ -22,6 +22,16 @@ OTHERS = {
     "NoisySteps": {"learning/alike.py", "audit/neighbours.py", "audit/training.py"},
 }
 
+# Tables of samplings, server rules and schedules: what differs between them they say themselves.
+COMPONENTS = (
+    "PoissonConfig",
+    "FixedSizeConfig",
+    "MomentumConfig",
+    "AdaptiveConfig",
+    "BufferedConfig",
+    "AloneConfig",
+)
+
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_a_kind_is_named_where_it_must_be_and_nowhere_else(kind: str) -> None:
@@ -33,3 +43,10 @@ def test_a_kind_is_named_where_it_must_be_and_nowhere_else(kind: str) -> None:
         if re.search(rf"import[^#]*\b{kind}(Config)?\b|class {kind}\b", path.read_text(encoding="utf-8"))
     }
     assert found == own | OTHERS[kind]
+
+
+def test_no_code_asks_which_sampling_server_rule_or_schedule_it_has() -> None:
+    """Neither by its class nor by its name; where there is none, or plain averaging, is another question."""
+    outside = [path for path in SOURCES.rglob("*.py") if path.parent.name != "kinds"]
+    named = re.compile(rf"\b({'|'.join(COMPONENTS)})\b|(sampling|server|schedule)\.kind\b *(==|!=|in\b)")
+    assert [path.name for path in outside if named.search(path.read_text(encoding="utf-8"))] == []

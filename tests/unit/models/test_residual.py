@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from discreet.errors import ConfigurationError
+from discreet.models.public_weights import PublicWeights
 from discreet.models.residual import CIFAR100_MEAN, CIFAR100_STDDEV, FrozenResidual
 
 
@@ -61,7 +62,7 @@ def test_agrees_with_torch_modules_in_evaluation_mode(reference: Reference, tmp_
     arrays = {name: value.numpy() for name, value in reference.state_dict().items()}
     np.savez(tmp_path / "weights.npz", **arrays)
     images = np.random.default_rng(0).random((5, 3, 16, 16), dtype=np.float32)
-    got = FrozenResidual.load(tmp_path / "weights.npz")(images)
+    got = FrozenResidual.load(PublicWeights(str(tmp_path / "weights.npz"), None))(images)
     mean, stddev = (torch.tensor(values)[:, None, None] for values in (CIFAR100_MEAN, CIFAR100_STDDEV))
     with torch.no_grad():
         expected = reference((torch.from_numpy(images) - mean) / stddev).numpy()
@@ -82,6 +83,6 @@ def test_grey_images_are_refused(reference: Reference) -> None:
 def test_other_files_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     with pytest.raises(ConfigurationError, match="three stages"):
-        FrozenResidual.load(tmp_path / "other.npz")
+        FrozenResidual.load(PublicWeights(str(tmp_path / "other.npz"), None))
     with pytest.raises(ConfigurationError, match="Cannot read"):
-        FrozenResidual.load(tmp_path / "missing.npz")
+        FrozenResidual.load(PublicWeights(str(tmp_path / "missing.npz"), None))

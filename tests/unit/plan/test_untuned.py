@@ -12,6 +12,7 @@ from discreet.config import parse_config
 from discreet.config.silos import SiloConfig
 from discreet.errors import ConfigurationError
 from discreet.kinds import AveragingConfig, QuantileClipping, StableStepsConfig, TailMeanConfig
+from discreet.kinds.heads import head_on
 from discreet.plan import FederationFacts, make_plan, parse_plan
 from discreet.plan.follows import unlike_its_config
 from discreet.plan.untuned import PublicNumbers, choice, choose, settled
@@ -34,11 +35,38 @@ def chosen(**changes: Any) -> Any:
     return choose(replace(NUMBERS, **changes))
 
 
-def test_the_noise_moves_a_logit_by_one() -> None:
-    found = chosen()
-    noise = 3.73 * math.sqrt(2) * 0.35
-    assert found.local.residual_cap == 0.35
-    assert found.local.learning_rate * found.rounds * noise / 5 == pytest.approx(1.0)
+@pytest.mark.parametrize(
+    ("changes", "cap", "kappa"),
+    [
+        ({}, 0.15, 2.0),
+        ({"outputs": 1}, 0.35, 1.4),
+        ({"outputs": 1, "cap": 0.5}, 0.5, 1.4 * 0.7**0.7),
+        ({"outputs": 1, "cap": 0.01}, 0.01, 3.0),
+        ({"outputs": 1, "cap": 1.0}, 1.0, 1.0),
+        ({"several": True, "outputs": 8}, 0.5, 1.0),
+        ({"ordinal": True}, 0.35, 1.0),
+        ({"ordinal": True, "total": 20_000}, 0.35, 2.0**0.2),
+    ],
+)
+def test_the_noise_moves_a_logit_by_kappa(changes: dict[str, Any], cap: float, kappa: float) -> None:
+    """κ is z·γ·L·R·T/N."""
+    found = chosen(**changes)
+    numbers = replace(NUMBERS, **changes)
+    head = head_on(numbers.outputs, ordinal=numbers.ordinal, several=numbers.several)
+    assert found.local.residual_cap == cap
+    moved = found.local.learning_rate * found.rounds * 3.73 * cap * head.lipschitz(1.0) / 5
+    assert moved == pytest.approx(kappa)
+
+
+def test_a_larger_cap_saves_rounds() -> None:
+    """Up to a cap of 0.35, 20 rounds are enough; the noise in a logit falls with the cap."""
+    found = chosen(multiplier=0.5)
+    assert (found.rounds, "less" in found.reason) == (20, False)
+    cap = found.local.residual_cap
+    assert 0.15 < cap < 0.35
+    assert found.local.learning_rate == pytest.approx(0.95 * 4.0)
+    moved = found.local.learning_rate * 20 * 0.5 * math.sqrt(2) * cap / 5
+    assert moved == pytest.approx(2.0 * (0.15 / cap) ** 0.7)
 
 
 def test_fewer_sure_shares_are_more_noise() -> None:
@@ -49,16 +77,21 @@ def test_fewer_sure_shares_are_more_noise() -> None:
 
 def test_rounds_grow_where_one_record_binds_and_the_reach_stays() -> None:
     found = chosen(multiplier=0.05)
-    assert found.rounds > 20
+    kappa = 2.0 * (0.15 / 0.35) ** 0.7
+    assert (found.rounds > 20, found.local.residual_cap) == (True, 0.35)
     assert found.local.learning_rate <= 0.95 * 4.0
-    assert found.local.learning_rate * found.rounds * 0.05 * math.sqrt(2) * 0.35 / 5 == pytest.approx(1.0)
-    assert chosen(multiplier=0.05, rounds=20).local.learning_rate < 5 / (0.05 * math.sqrt(2) * 0.35 * 20)
-    assert chosen(multiplier=0.3).rounds == 20
+    assert found.local.learning_rate * found.rounds * 0.05 * math.sqrt(2) * 0.35 / 5 == pytest.approx(kappa)
+    lowered = chosen(multiplier=0.05, rounds=20)
+    assert lowered.local.learning_rate == pytest.approx(0.95 * 4.0)
+    assert "or less, as longer steps would not be stable" in lowered.reason
 
 
 def test_much_signal_is_averaged() -> None:
-    assert isinstance(chosen().server, AveragingConfig)
-    assert isinstance(chosen(total=48_000).server, TailMeanConfig)
+    """From 60 records for each unit of noise on; what was not tried with it keeps its own bound."""
+    assert isinstance(chosen(total=223).server, AveragingConfig)
+    assert chosen(total=224).server == TailMeanConfig(kind="tail-mean", share=0.25)
+    assert isinstance(chosen(total=4_800, several=True, outputs=8).server, AveragingConfig)
+    assert chosen(total=48_000, ordinal=True).server == TailMeanConfig(kind="tail-mean")
 
 
 @pytest.mark.parametrize(("total", "kappa"), [(50, 0.28), (400, 2.5 / math.sqrt(400 / 3.73)), (10**6, 0.07)])
@@ -197,12 +230,12 @@ def test_noise_that_hides_several_silos_makes_steps_shorter() -> None:
         ),
         FACTS,
     )
-    # All rounds' noise moves a logit by 1, as the plan's own noise says.
+    # All rounds' noise moves a logit by 2, as the plan's own noise says.
     noise = (
         planned.noise_multiplier / math.sqrt(two.rounds) * math.sqrt(5 / planned.thresholds.honest_survivors)
     )
     moved = two.local.learning_rate * two.rounds * noise * math.sqrt(2) * two.local.residual_cap / 5
-    assert moved == pytest.approx(1.0, rel=0.05)
+    assert moved == pytest.approx(2.0, rel=0.05)
 
 
 def test_the_reason_does_not_state_noise_that_a_silos_own_rate_changes() -> None:
@@ -213,7 +246,7 @@ def test_the_reason_does_not_state_noise_that_a_silos_own_rate_changes() -> None
     )
     assert alike is not None
     assert unlike is not None
-    assert "then moves a logit by 1" in alike.reason
+    assert "then moves a logit by 2" in alike.reason
     assert "moves a logit" not in unlike.reason
     assert "the noise is of the silo that needs most" in unlike.reason
     assert unlike.local == alike.local

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -198,10 +199,12 @@ def test_weights_of_a_transform_are_read_from_the_owners_path_only(
         plan["config"]["data"]["transform"] = "residual:../elsewhere/weights.npz"
 
     document = altered(change)
-    with pytest.raises(PolicyRefusal, match=r"data\.transform must be no residual network"):
-        reviewed(document, policy)
-    with pytest.raises(PolicyRefusal, match=r"data\.transform must be residual:other\.npz"):
-        reviewed(document, policy, data={"residual": tmp_path / "other.npz"})
+    for own in ({}, {"residual": tmp_path / "other.npz"}, {"weights": (tmp_path / "other.npz",)}):
+        with pytest.raises(
+            PolicyRefusal, match=r"data\.transform must be a file that 'data\.weights'"
+        ) as said:
+            reviewed(document, policy, data=own)
+        assert "other" not in str(said.value), "a coordinator hears of no file of an owner's"
     approval = reviewed(document, policy, data={"residual": tmp_path / "weights.npz"})
     assert approval.plan.config.data.transform == f"residual:{tmp_path / 'weights.npz'}"
 
@@ -216,10 +219,41 @@ def test_no_feature_map_that_a_plan_names_is_imported(
 
     document = altered(change)
     for source in (policy.data.source, "heart-disease"):
-        with pytest.raises(PolicyRefusal, match=r"must be (one of heart-disease|no map network)"):
+        with pytest.raises(PolicyRefusal, match=r"must be (one of heart-disease|no function of one's own)"):
             reviewed(document, policy, data={"source": source})
-    with pytest.raises(PolicyRefusal, match=r"must be (one of heart-disease|residual:|map:weights\.npz)"):
+    with pytest.raises(PolicyRefusal, match=r"must be (one of heart-disease|no function of one's own)"):
         reviewed(document, policy, data={"residual": tmp_path / "weights.npz"})
+
+
+def test_a_network_that_makes_features_is_imported_only_if_models_name_it(
+    altered: Callable[..., Any], policy: Policy, tmp_path: Path
+) -> None:
+    weights = {"file": "here.safetensors", "sha256": "0" * 64, "source": "s", "licence": "l"}
+
+    def change(plan: dict[str, Any]) -> None:
+        plan["config"]["data"].update({"transform": "network:evil:make", "pretrained": weights})
+
+    document, own = altered(change), {"weights": (tmp_path / "here.safetensors",)}
+    with pytest.raises(PolicyRefusal, match=r"data\.transform must be one named in require\.models"):
+        reviewed(document, policy, data=own)
+    with pytest.raises(PolicyRefusal, match=r"data\.pretrained\.file must be a file that 'data\.weights'"):
+        reviewed(document, policy, require={"models": (*policy.require.models, "evil:make")})
+
+
+def test_no_error_of_a_factory_tells_where_an_owners_files_are(
+    altered: Callable[..., Any], policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def change(plan: dict[str, Any]) -> None:
+        named("telling:make")(plan)
+        plan_again(plan)
+
+    (tmp_path / "telling.py").write_text("from os import not_there\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(
+        PolicyRefusal, match=r"Cannot import model factory 'telling:make'.*\(a file\)"
+    ) as said:
+        reviewed(altered(change), policy, require={"models": ("telling:make",)})
+    assert os.path.dirname(os.__file__) not in str(said.value)
 
 
 def test_a_label_must_be_among_those_that_may_be_predicted(

@@ -348,7 +348,9 @@ def test_nothing_is_written_unless_all_can_be(
     (tmp_path / "there.joblib").touch()
     options = ("--torch", tmp_path / "m.pt2", "--sklearn", tmp_path / "there.joblib")
     assert "--sklearn must be a new file" in discreet("export", run.path, *options, expect=2).err
-    assert "Give --onnx, --torch, --sklearn or --card" in discreet("export", run.path, expect=2).err
+    assert (
+        "Give --onnx, --torch, --weights, --sklearn or --card" in discreet("export", run.path, expect=2).err
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["there.joblib"]
 
 

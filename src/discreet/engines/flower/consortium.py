@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from discreet.config import Config, DataConfig
 from discreet.config.data import WRITTEN
+from discreet.config.weight_files import weight_files
 from discreet.engines.flower.service import ServerFolder
 from discreet.engines.local.job import prepare
 from discreet.errors import ConfigurationError
@@ -87,6 +89,9 @@ def rehearse(config: Config, path: Path) -> Plan:
         folder.policy(name).write_text(text, encoding="utf-8")
     folder.server.path.mkdir()
     plan.save(folder.server.plan)
+    if config.model.pretrained is not None and config.model.pretrained.file is not None:
+        file = _own_path(config.model.pretrained.file)
+        shutil.copyfile(file, folder.server.weights(file.name))
     allow_list = consortium.sign(keys, serial=1).serialise()
     write_durably(folder.server.path / "allow-list.json", allow_list)
     return plan
@@ -113,10 +118,11 @@ def _written(data: DataConfig, silo: str) -> str:
     return "".join(f"{name} = {json.dumps(value)}\n" for name, value in own.items() if value is not None)
 
 
-def _residual(transform: str | None) -> str:
-    """Returns the policy's line for a plan that transforms images by a network on this machine."""
-    _, colon, path = (transform or "").partition(":")
-    return f'residual = "{_own_path(path)}"\n' if colon else ""
+def _weights(config: Config) -> str:
+    """Returns the policy's line for a plan that names files of public weights on this machine."""
+    named = {PurePath(path).name: path for path in weight_files(config).values()}
+    paths = [str(_own_path(path)) for path in named.values()]
+    return f"weights = {json.dumps(paths)}\n" if paths else ""
 
 
 def _own_path(path: str) -> Path:
@@ -140,6 +146,8 @@ def _rehearsal_policy(name: str, consortium_key: bytes, plan: Plan, config: Conf
     aggregation = plan.aggregation
     seed = config.run.seed
     models = [f"{part.model.name}@sha256:{part.facts.model_digest}" for part in plan.every_part.values()]
+    scheme, _, network = (config.data.transform or "").partition(":")
+    models += [network] if scheme == "network" else []
     simulation = "" if seed is None else f"\n[simulation]\nseed = {seed}\n"
     return f"""# A rehearsal: this silo reads the plan's own public source, not records of its own.
 silo = "{name}"
@@ -150,7 +158,7 @@ public_key = "{consortium_key.hex()}"
 
 [data]
 source = "{_rehearsed_source(config.data.source, name)}"
-{_written(config.data, name)}{_person(config.data)}{_residual(config.data.transform)}
+{_written(config.data, name)}{_person(config.data)}{_weights(config)}
 [budget]
 max_epsilon = {epsilon!r}
 max_delta = {delta!r}

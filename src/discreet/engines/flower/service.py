@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Protocol
 
 from discreet.engines.flower.engine import FlowerEngine, Proposal
@@ -43,8 +43,9 @@ class ServerFolder:
     """The server's files: what it was given, and the run directory that it writes.
 
     Attributes:
-        path: holds ``plan.json`` and ``allow-list.json``; gets ``run/``, ``server.log``, ``outcome.json``,
-            ``server.lock``, ``server.working``, and ``abort.request`` from an operator who wants an end.
+        path: holds ``plan.json``, ``allow-list.json`` and the model's public weights; gets
+            ``run/``, ``server.log``, ``outcome.json``, ``server.lock``, ``server.working``, and
+            ``abort.request`` from an operator who wants an end.
     """
 
     path: Path
@@ -53,6 +54,10 @@ class ServerFolder:
     def plan(self) -> Path:
         """What the next start is to carry out; a training that has begun keeps its own in ``run/``."""
         return self.path / "plan.json"
+
+    def weights(self, name: str) -> str:
+        """Returns the path of a file of public weights that a plan names, which lies here beside it."""
+        return str(self.path / PurePath(name).name)
 
     @property
     def run(self) -> RunDirectory:
@@ -127,7 +132,7 @@ def _serve(wire: Wire, folder: ServerFolder, announce: _Announce, patience_secon
 def _carry_out(wire: Wire, folder: ServerFolder, announce: _Announce, patience_seconds: float) -> Training:
     proposal = folder.proposal()
     plan = proposal.plan
-    model = public_model(plan)
+    model = public_model(plan.with_own_files(folder.weights))
     names = ", ".join(plan.facts.silos)
     announce(f"waiting for {names}", absent=names)
     await_nodes(wire, len(plan.facts.silos), patience_seconds=patience_seconds)

@@ -13,6 +13,7 @@ from discreet.data.records import Records
 from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch
 from discreet.kinds.styles import ClippingStyle, Flat
 from discreet.learning.clipping.chunks import in_order, models_for_threads
+from discreet.learning.clipping.dense import clipped_dense_sum
 from discreet.learning.clipping.ghost import ghost_gradients, layer_without_rule
 from discreet.learning.clipping.linear import clipped_linear_sum
 from discreet.learning.clipping.linear_persons import clipped_linear_sum_of_persons
@@ -26,6 +27,7 @@ from discreet.learning.clipping.shapes import (
     padded,
     persons_of_a_chunk,
 )
+from discreet.learning.dense import is_dense
 from discreet.learning.torch_state import on_device_of, torch_seeded, use_fast_layout
 from discreet.models.checks import check_model
 from discreet.models.convexity import convexity
@@ -89,6 +91,10 @@ def clipped_gradient_sum(
                 )
             )
         return ClippedSum(*clipped_linear_sum(head, weights, records, clip_norm, expected=expected))
+    if persons is None and is_dense(model, flat_records=records.features.ndim == 2):
+        return ClippedSum(
+            *clipped_dense_sum(model, parameters, records, clip_norm, style=style, expected=expected)
+        )
     prepare(model, parameters)
     record_gradients = differentiation_of(model)
     features, labels = on_device_of(model, records)

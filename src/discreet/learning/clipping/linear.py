@@ -15,8 +15,8 @@ from discreet.kinds.heads import ConvexHead
 from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch
 from discreet.learning.clipping.shapes import chunk_length, chunks
 
-# Float64 copies of so many rows stay close to the processor; a shorter chunk waits for more calls.
-_LONGEST = 128
+# Little is left of a call's fixed costs at this length; the bits of a row do not depend on it.
+_LONGEST = 512
 
 
 def linear_chunk(expected: ExpectedBatch) -> int:
@@ -66,11 +66,11 @@ def rows_by_chunk(head: ConvexHead, weights: Floats, records: Records, length: i
     Chunks share their memory: what is yielded holds until the next one.
     """
     features, single = flat_features(records), in_single_precision(weights)
-    rows, labels = np.zeros((length, features.shape[1]), np.float32), np.zeros(length, np.int64)
+    rows, labels = np.empty((length, features.shape[1]), np.float32), np.zeros(length, np.int64)
     exact = np.empty(rows.shape)
     for part in chunks(len(records), length):
         count = part.stop - part.start
-        rows[:count], labels[:count] = features[part], records.labels[part]  # padding may be any row
+        rows[:count], labels[:count], rows[count:] = features[part], records.labels[part], 0.0
         exact[...] = rows
         yield linear_rows(head, single, rows, exact, labels).first(count)
 

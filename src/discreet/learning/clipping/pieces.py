@@ -13,7 +13,7 @@ from typing import Protocol
 import torch
 
 from discreet.kinds.float_error import SHORTEST_SHARE
-from discreet.learning.clipping.products import weighted_products, weighted_rows
+from discreet.learning.clipping.products import add_products, weighted_rows
 
 _COORDINATES_PER_BLOCK = 1024
 # So many terms are added up at once, so that the error of a sum does not grow with the number of positions.
@@ -70,7 +70,7 @@ class Explicit:
 
     def norms_squared(self) -> torch.Tensor:
         """Sums the squares, rounded upwards."""
-        found = _norms_squared(self.gradients.flatten(1))
+        found = upper_norms_squared(self.gradients.flatten(1))
         return found if self.terms is None else _not_too_short(found, self.terms, additions=_TERMS_PER_SUM)
 
     def weighted_sum(self, factors: torch.Tensor) -> torch.Tensor:
@@ -117,7 +117,9 @@ class OuterSum:
 
     def norms_squared(self) -> torch.Tensor:
         """The product of two norms for one position, a product of two Gram matrices for several."""
-        bound = _norms_squared(self.backprops.flatten(1)) * _norms_squared(self.activations.flatten(1))
+        bound = upper_norms_squared(self.backprops.flatten(1)) * upper_norms_squared(
+            self.activations.flatten(1)
+        )
         if self.backprops.shape[1] == 1:
             return bound
         backprops, activations = self.backprops.double(), self.activations.double()
@@ -131,11 +133,8 @@ class OuterSum:
         _, positions, rows = self.backprops.shape
         total = factors.new_zeros(rows, self.activations.shape[2])
         for part in _parts(len(factors), positions):
-            total += weighted_products(
-                self.backprops[part].flatten(0, 1),
-                self.activations[part].flatten(0, 1),
-                factors[part].repeat_interleave(positions),
-            )
+            scaled = self.backprops[part].double() * factors[part, None, None]
+            add_products(scaled.flatten(0, 1), self.activations[part].flatten(0, 1), out=total)
         return total.flatten()
 
 
@@ -254,7 +253,7 @@ def _not_too_short(squared: torch.Tensor, bound: torch.Tensor, *, additions: int
     return torch.maximum(squared, SHORTEST_SHARE**2 * bound) + error * bound
 
 
-def _norms_squared(flat: torch.Tensor) -> torch.Tensor:
+def upper_norms_squared(flat: torch.Tensor) -> torch.Tensor:
     """Squared norms of the rows in their own precision, plus the largest possible rounding error; float64.
 
     All terms are positive, so a sum of d of them is off by at most a relative 1.01·(d + 4)·u in any order

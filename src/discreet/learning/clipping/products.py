@@ -55,21 +55,18 @@ def weighted_rows(rows: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
     return total
 
 
-def weighted_products(left: torch.Tensor, right: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
-    """Returns Σ factor·left ⊗ right over the rows, shape ``(k, p)``, float64: a few rows at a time.
+def add_products(left: torch.Tensor, right: torch.Tensor, *, out: torch.Tensor) -> None:
+    """Adds Σ left ⊗ right over the rows to ``out``, in float64: a few rows at a time.
 
     Args:
-        left: shape ``(n, k)``.
+        left: shape ``(n, k)``, float64.
         right: shape ``(n, p)``.
-        factors: shape ``(n,)``, float64.
+        out: shape ``(k, p)``, float64.
     """
-    total = left.new_zeros((left.shape[1], right.shape[1]), dtype=torch.float64)
-    scaled = left.double() * factors[:, None]
     step = max(1, _VALUES_IN_CACHE // right.shape[1])
-    for first in range(0, len(scaled), step):
+    for first in range(0, len(left), step):
         some = slice(first, first + step)
-        total.addmm_(scaled[some].T, right[some].double())
-    return total
+        out.addmm_(left[some].T, right[some].double())
 
 
 def _suits_numpy(tensor: torch.Tensor) -> bool:

@@ -15,6 +15,7 @@ from discreet.secagg.hazmat.secret import Secret
 from discreet.secagg.messages import ConfirmSet, RoundStart, SurvivorSet, UnmaskShares
 from discreet.secagg.modes import confirm_quorum
 from discreet.secagg.ring import RingVector, reduce_words
+from discreet.secagg.wire import as_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class OpenRound:
     @property
     def roster(self) -> frozenset[int]:
         """Everyone invited."""
-        return frozenset(self.start.roster)
+        return as_set(self.start.roster)
 
 
 def check_start(agreement: Agreement, me: int, sharers: tuple[int, ...], start: RoundStart) -> None:
@@ -42,10 +43,10 @@ def check_start(agreement: Agreement, me: int, sharers: tuple[int, ...], start: 
             AbortCode.REPLAYED,
             f"slots go up to {agreement.rounds_per_setup - 1} in this setup; got {start.slot}.",
         )
-    roster = frozenset(start.roster)
+    roster = as_set(start.roster)
     # Who shared nothing cannot be unmasked when it drops out, and a stranger would lift the count over the
     # floor.
-    if not (me in roster and roster <= frozenset(sharers)):
+    if not (me in roster and roster <= as_set(sharers)):
         raise PeerProtocolError(
             AbortCode.UNKNOWN_CLIENT, "a roster must include us and only clients that shared; it does not."
         )
@@ -98,7 +99,7 @@ def check_survivors(agreement: Agreement, me: int, current: OpenRound, shown: Su
             AbortCode.SELF_DEAD, "a survivor set that reaches us must hold us; we are declared gone in it."
         )
     # Who was not invited masked nothing; its name would only fill the set up to the floor.
-    if not frozenset(survivors) <= current.roster:
+    if not as_set(survivors) <= current.roster:
         raise PeerProtocolError(AbortCode.UNKNOWN_CLIENT, "survivors must have been invited; one was not.")
     # The noise in the sum is that of the survivors, less the colluders' (docs/threat-model.md, the floor). A
     # confirmed set binds a malicious server to it as well.
@@ -131,10 +132,10 @@ def check_confirmations(
         PeerProtocolError: for a signature on anything else.
         NotEnoughSurvivors: for too few of them.
     """
-    content = binding.confirmed_content(current.digest, survivors)
+    content, alive = binding.confirmed_content(current.digest, survivors), as_set(survivors)
     for signer, signature in confirmations.signatures:
         # Who is not in the sum has no say in it (Bonawitz et al. 2017, round 4).
-        if signer not in survivors:
+        if signer not in alive:
             raise PeerProtocolError(
                 AbortCode.UNKNOWN_CLIENT,
                 f"confirmations must come from survivors; got one of client {signer}.",
@@ -158,11 +159,11 @@ def release(current: OpenRound, survivors: tuple[int, ...], held: dict[int, Secr
 
     A survivor's self seed comes off the sum; a dropout's mask key takes its pairwise masks off the others.
     """
-    shares = []
+    alive, shares = as_set(survivors), []
     # Nobody masked with who was not invited, so there is nothing to take off.
-    for peer in sorted(held.keys() & current.roster):
+    for peer in sorted(current.roster.intersection(held)):
         share = held[peer].reveal()
         # With either secret one mask is left; with both the input is open (Bonawitz et al. 2017, round 4).
-        kind = share[SECRET_BYTES:] if peer in survivors else share[:SECRET_BYTES]
+        kind = share[SECRET_BYTES:] if peer in alive else share[:SECRET_BYTES]
         shares.append((peer, kind))
     return UnmaskShares(current.digest, tuple(item for item in shares if item[1]))

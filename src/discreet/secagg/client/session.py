@@ -56,7 +56,7 @@ class ClientSession:
         identity: this client's signing key.
         randomness: source of all its secrets.
         journal: what it did before; outlives the session.
-        threads: how many ranges of a vector are masked at once.
+        threads: how many masks are made at once.
     """
 
     def __init__(

@@ -17,6 +17,7 @@ from discreet.secagg.hazmat import shamir
 from discreet.secagg.hazmat.secret import Secret
 from discreet.secagg.identity import Identity
 from discreet.secagg.messages import Advertise, DeliveredShares, SealedShares
+from discreet.secagg.wire import as_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ def open_delivered(
         PeerProtocolError: for strangers, missing or extra boxes, and boxes that do not open.
         NotEnoughSurvivors: if too few clients shared.
     """
-    sharers = frozenset(delivered.sharers)
+    sharers = as_set(delivered.sharers)
     # Rosters are compared with this set: a stranger in it could be counted towards the floor later.
     if not (place.me in sharers and sharers.issubset(place.members)):
         raise PeerProtocolError(

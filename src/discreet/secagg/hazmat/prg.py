@@ -2,26 +2,42 @@
 
 A key is expanded with an all-zero initial counter (NIST SP 800-38A), which is safe only because every key
 masks one vector in its whole life; `discreet.secagg.binding` derives keys so that this holds. Element i of a
-mask is the little-endian word at byte ``i * itemsize``, so any range can be made alone by starting the
-counter there: that is how threads share one mask.
+mask is the little-endian word at byte ``i * itemsize``.
+
+Nearly all of a mask comes out of GCM, whose cipher is counter mode from block 2 on where the nonce is zero
+(NIST SP 800-38D, sections 6.5 and 7.1): OpenSSL's GCM fills wide registers where its counter mode does not.
+What GCM authenticates is thrown away.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
 from discreet.secagg.ring import RingVector
 
-_BLOCK_BYTES = 16
+# Blocks 0 and 1, which GCM keeps for its tag.
+_HEAD_BYTES = 2 * 16
+# Up to here opening a second cipher takes longer than it saves.
+_SHORT_BYTES = 1 << 15
 # Large enough that a call costs nothing, small enough that keystream and operand stay in a core's cache.
-_CHUNK_BYTES = 1 << 17
+_CHUNK_BYTES = 1 << 18
 # Bounds the memory of open keystreams.
 _KEYS_AT_ONCE = 64
-_ZEROS = bytes(_CHUNK_BYTES)
+_ZEROS = memoryview(bytes(_CHUNK_BYTES))
+_FROM_ZERO = modes.CTR(bytes(16))
+_FROM_TWO = modes.GCM(bytes(12))
+
+
+class _Mask(NamedTuple):
+    """A key, and whether its mask is added or subtracted."""
+
+    key: bytes
+    apply: np.ufunc
 
 
 def add_masks(vector: RingVector, plus: Sequence[bytes], minus: Sequence[bytes], *, threads: int = 1) -> None:
@@ -31,39 +47,48 @@ def add_masks(vector: RingVector, plus: Sequence[bytes], minus: Sequence[bytes],
         vector: little-endian unsigned words, shape ``(d,)``; wraps around at its word size.
         plus: 32-byte keys, each used for nothing else.
         minus: likewise.
-        threads: number of ranges of the vector that are worked on at once.
+        threads: number of masks that are made at once; each thread but one takes memory for a vector.
     """
+    masks = [_Mask(key, np.add) for key in plus] + [_Mask(key, np.subtract) for key in minus]
+    threads = min(threads, len(masks))
     if threads <= 1 or vector.nbytes <= _CHUNK_BYTES:
-        _add_range(vector, 0, plus, minus)
+        _apply(vector, masks)
         return
-    step = -(-vector.nbytes // (threads * _BLOCK_BYTES)) * _BLOCK_BYTES // vector.itemsize
+    sums = [vector, *(np.zeros_like(vector) for _ in range(threads - 1))]
     with ThreadPoolExecutor(threads) as pool:
-        ranges = [
-            pool.submit(_add_range, vector[start : start + step], start * vector.itemsize, plus, minus)
-            for start in range(0, len(vector), step)
-        ]
-        for done in ranges:
-            done.result()
+        list(pool.map(_apply, sums, [masks[first::threads] for first in range(threads)]))
+    for part in sums[1:]:
+        vector += part
 
 
-def _add_range(part: RingVector, offset_bytes: int, plus: Sequence[bytes], minus: Sequence[bytes]) -> None:
-    """Applies all masks to one range, which starts at a whole cipher block."""
-    counter = (offset_bytes // _BLOCK_BYTES).to_bytes(_BLOCK_BYTES, "big")
-    for apply, keys in ((np.add, plus), (np.subtract, minus)):
-        for first in range(0, len(keys), _KEYS_AT_ONCE):
-            batch = keys[first : first + _KEYS_AT_ONCE]
-            streams = [Cipher(algorithms.AES256(key), modes.CTR(counter)).encryptor() for key in batch]
-            _apply_streams(part, streams, apply)
+def _apply(vector: RingVector, masks: Sequence[_Mask]) -> None:
+    """Applies masks one batch after the other."""
+    for first in range(0, len(masks), _KEYS_AT_ONCE):
+        _apply_batch(vector, masks[first : first + _KEYS_AT_ONCE])
 
 
-def _apply_streams(part: RingVector, streams: Sequence[CipherContext], apply: np.ufunc) -> None:
+def _apply_batch(vector: RingVector, masks: Sequence[_Mask]) -> None:
     """Runs several keystreams side by side, so that every chunk of the vector is visited while in cache."""
-    per_chunk = _CHUNK_BYTES // part.itemsize
-    scratch = np.empty(min(per_chunk, len(part)), dtype=part.dtype)
-    for start in range(0, len(part), per_chunk):
-        target = part[start : start + per_chunk]
+    opened = [(*_open(mask.key, vector.nbytes), mask.apply) for mask in masks]
+    per_chunk = _CHUNK_BYTES // vector.itemsize
+    scratch = np.empty(max(min(per_chunk, len(vector)), _HEAD_BYTES // vector.itemsize), dtype=vector.dtype)
+    raw, made = scratch.data.cast("B"), _HEAD_BYTES
+    for start in range(0, len(vector), per_chunk):
+        target = vector[start : start + per_chunk]
         keystream = scratch[: len(target)]
-        zeros, out = memoryview(_ZEROS)[: target.nbytes], keystream.data.cast("B")
-        for stream in streams:
+        out = raw[made : target.nbytes]
+        zeros = _ZEROS[: len(out)]
+        for head, stream, apply in opened:
+            if made:
+                raw[:made] = head
             stream.update_into(zeros, out)
-            apply(target, keystream, out=target)
+            apply(target, keystream, target)
+        made = 0
+
+
+def _open(key: bytes, num_bytes: int) -> tuple[bytes, CipherContext]:
+    """Returns the first bytes of a keystream, and a cipher that makes the rest of it from zeros."""
+    cipher = algorithms.AES256(key)
+    counter = Cipher(cipher, _FROM_ZERO).encryptor()
+    head = counter.update(_ZEROS[:_HEAD_BYTES])
+    return head, counter if num_bytes <= _SHORT_BYTES else Cipher(cipher, _FROM_TWO).encryptor()

@@ -19,6 +19,7 @@ from discreet.secagg.packing import add_packed
 from discreet.secagg.ring import RingVector, to_total, word_type
 from discreet.secagg.server.recovery import Released, recover_all
 from discreet.secagg.server.setup import ServerSetup
+from discreet.secagg.wire import as_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ class ServerRound:
 
     def _expected_sizes(self, sender: int) -> dict[int, int]:
         """Returns whose shares a client must release, and how many bytes of them."""
-        peers = self.setup.graph[sender].owners.intersection(self.start.roster)
+        peers = self.setup.graph[sender].owners & as_set(self.start.roster)
         sizes = {peer: SECRET_BYTES * self._num_released(peer) for peer in peers}
         return {peer: size for peer, size in sizes.items() if size}
 

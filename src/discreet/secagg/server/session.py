@@ -58,7 +58,7 @@ class ServerSession:
     Args:
         agreement: what all parties hold in common.
         epoch: the number of this setup; must grow within a session.
-        threads: how many ranges of a vector are unmasked at once.
+        threads: how many masks are made at once.
     """
 
     def __init__(self, agreement: Agreement, epoch: int, *, threads: int = 1) -> None:

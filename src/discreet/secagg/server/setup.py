@@ -112,12 +112,10 @@ class ServerSetup:
     def delivered(self) -> dict[int, DeliveredShares]:
         """Sorts the boxes by receiver."""
         sharers = self.sharers
-        return {
-            index: DeliveredShares(
-                sharers,
-                tuple(
-                    (sender, self.boxes[sender][index]) for sender in sharers if index in self.boxes[sender]
-                ),
-            )
-            for index in sharers
-        }
+        by_receiver: dict[int, list[tuple[int, bytes]]] = {index: [] for index in sharers}
+        for sender in sharers:
+            for receiver, box in self.boxes[sender].items():
+                # Those who shared nothing get nothing.
+                if receiver in by_receiver:
+                    by_receiver[receiver].append((sender, box))
+        return {index: DeliveredShares(sharers, tuple(boxes)) for index, boxes in by_receiver.items()}

@@ -46,11 +46,16 @@ class Charge:
     max_colluding: int
     silo: str | None = None
     retries: int = 0
+    # Its rounds are one silo's contributions, by which it is charged.
+    _counted: Plan = field(init=False, repr=False, compare=False)
     # Every round asks again what all trainings cost; the answers never change.
     _known: dict[int, Guarantee] = field(default_factory=dict, init=False, repr=False, compare=False)
     _shares: dict[AdaptiveFilter, tuple[tuple[Cost, ...], ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_counted", by_contribution(self.plan))
 
     @classmethod
     def under(cls, plan: Plan, policy: Policy) -> Self:
@@ -119,9 +124,8 @@ class Charge:
         """
         releases = max(releases, self.covered)
         if releases not in self._known:
-            plan = by_contribution(self.plan)
             self._known[releases] = against(
-                plan, self.adversary, self.honest_silos, rounds=releases, silo=self.silo
+                self._counted, self.adversary, self.honest_silos, rounds=releases, silo=self.silo
             )
         return self._known[releases]
 
@@ -172,7 +176,7 @@ class Charge:
                 for one, begun in one_after_the_other(part, own)
                 for stage, (_, count) in zip(one.stages, composition(one, begun, self.silo), strict=True)
             ]
-            for part, own in parts(by_contribution(self.plan), releases)
+            for part, own in parts(self._counted, releases)
         ]
 
     def _share(self, empty: AdaptiveFilter, alike: Plan) -> Cost:
@@ -182,7 +186,7 @@ class Charge:
             adversary=self.adversary,
             honest_silos=self.honest_silos,
             rounds=alike.rounds,
-            besides=by_contribution(self.plan).releases - alike.rounds,
+            besides=self._counted.releases - alike.rounds,
             silo=self.silo,
         )
         try:

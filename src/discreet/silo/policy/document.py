@@ -109,6 +109,8 @@ class DataTable(_Table):
             is refused, or it could call every row a person.
         residual: file with the weights of a residual network, the only one that a plan may transform images
             with; left out, none.
+        weights: other files of public weights that a plan may name, which says their hash: a safetensors file
+            for frozen layers or a feature map, or an ONNX file.
     """
 
     source: str
@@ -120,12 +122,32 @@ class DataTable(_Table):
     id: str | None = None
     person: str | None = None
     residual: Path | None = None
+    weights: tuple[Path, ...] = ()
 
     @property
     def written(self) -> dict[str, str]:
         """How the silo's own CSV files are written, by the config's names of these settings."""
         stated = {name: getattr(self, name) for name in WRITTEN}
         return {name: value for name, value in stated.items() if value is not None}
+
+    @property
+    def weight_files(self) -> dict[str, Path]:
+        """The files of public weights that a plan may have this silo open, by the name that a plan gives."""
+        return {path.name: path for path in self._every_weight_file()}
+
+    def _every_weight_file(self) -> tuple[Path, ...]:
+        return (*self.weights, *(() if self.residual is None else (self.residual,)))
+
+    @model_validator(mode="after")
+    def _a_name_is_one_file(self) -> Self:
+        names = [path.name for path in self._every_weight_file()]
+        if len(set(names)) < len(names):
+            repeated = max(names, key=names.count)
+            raise ValueError(
+                f"'weights' and 'residual' must be files of different names, by which plans name them; "
+                f"{repeated!r} occurs twice. Rename one"
+            )
+        return self
 
     @model_validator(mode="after")
     def _columns_with_labels(self) -> Self:
@@ -421,6 +443,7 @@ def load_policy(path: Path) -> Policy:
     own = {
         "source": _resolved(data.source, folder),
         "residual": None if data.residual is None else folder / data.residual,
+        "weights": tuple(folder / path for path in data.weights),
     }
     if (folder / policy.anchor).resolve().is_relative_to((folder / policy.state).resolve()):
         raise ConfigurationError(

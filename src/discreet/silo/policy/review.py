@@ -6,6 +6,7 @@ public facts with its own installed code, compares, and computes the guarantee f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from datetime import date
@@ -14,6 +15,7 @@ from pathlib import Path, PurePath
 from torch import nn
 
 from discreet.config.data import features_named
+from discreet.config.weight_files import weight_files
 from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
 from discreet.plan import Plan, load_plan, parse_plan, wire_terms
@@ -209,24 +211,25 @@ def carried_out_mode(plan: Plan) -> str:
 
 def _not_of_files(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
     """Checks what the plan would have this silo load."""
-    if policy.data.source == "plan" and plan.data.source_text not in BUNDLED:
-        yield _not_allowed("data.source", "one of " + ", ".join(BUNDLED), plan.data.source_text)
-    kind, colon, name = (plan.data.transform or "").partition(":")
-    own = policy.data.residual
-    if colon and (own is None or PurePath(name).name != own.name):
-        yield _not_allowed("data.transform", f"{kind}:{own.name}" if own else f"no {kind} network", kind)
+    data = plan.data
+    if policy.data.source == "plan" and data.source_text not in BUNDLED:
+        yield _not_allowed("data.source", "one of " + ", ".join(BUNDLED), data.source_text)
+    kind, _, name = (data.transform or "").partition(":")
+    if kind == "map" or (kind == "network" and not permitted(policy.require.models, name, "")):
+        allowed = "one named in require.models" if kind == "network" else "no function of one's own"
+        yield _not_allowed("data.transform", allowed, name)
+    own = policy.data.weight_files
+    for key, path in weight_files(plan.config).items():
+        if PurePath(path).name not in own:
+            yield _not_allowed(key, "a file that 'data.weights' of the policy names", PurePath(path).name)
 
 
 def _with_own_files(plan: Plan, policy: Policy) -> Plan:
-    """Returns the plan with the owner's own path in it.
+    """Returns the plan with the owner's own paths of public weights in it.
 
     A plan is agreed upon without the folders of its files, so its digest stays.
     """
-    kind, colon, _ = (plan.data.transform or "").partition(":")
-    if not colon:
-        return plan
-    own_data = plan.data.model_copy(update={"transform": f"{kind}:{policy.data.residual}"})
-    return plan.reading(own_data)
+    return plan.with_own_files(lambda path: str(policy.data.weight_files[PurePath(path).name]))
 
 
 def _of_label(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
@@ -272,8 +275,13 @@ def _public_model(plan: Plan) -> nn.Module:
         return public_model(plan)
     except ConfigurationError as error:
         raise PolicyRefusal(
-            RefusalCode.PLAN, f"the plan's model must be the one built here: {error}"
+            RefusalCode.PLAN, f"the plan's model must be the one built here: {_without_paths(str(error))}"
         ) from None
+
+
+def _without_paths(text: str) -> str:
+    """Leaves out where files are on this machine, which errors of imported code may say."""
+    return re.sub(r"(?<![\w.])(?:/|[A-Za-z]:\\)[^\s'\",;:()]+", "(a file)", text)
 
 
 def _planned_again(proposed: Plan, policy: Policy) -> Charge:

@@ -1,0 +1,86 @@
+"""An ONNX file as one network in memory: what is walked is what runs, and it opens no other file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from discreet.arrays import Float32s
+from discreet.errors import ConfigurationError
+
+LARGEST = 1 << 30
+"""Bytes of a file that is parsed: protobuf ends at twice as many."""
+
+_STANDARD = frozenset({"", "ai.onnx", "ai.onnx.ml"})
+_RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+                     "RandomUniformLike"})  # fmt: skip
+
+
+class OnnxNetwork:
+    """A network that onnxruntime computes, on one thread and in one order.
+
+    Guarantee:
+        An answer is a function of the record and the file's bytes, if onnxruntime's standard operators are
+        functions of their inputs: the network has no others, draws nothing, and opens no file.
+    """
+
+    def __init__(self, data: bytes, name: str) -> None:
+        """Parses a file and starts a session of what was parsed.
+
+        Raises:
+            ConfigurationError: if onnx or onnxruntime is not installed, the file is none with one input, or
+                it has parts elsewhere, operators that are not standard ONNX, or random numbers.
+        """
+        try:
+            import onnx
+            import onnxruntime
+            from onnx import inliner
+        except ModuleNotFoundError:
+            raise ConfigurationError(
+                "an ONNX file needs onnx and onnxruntime; one is not installed. Run: pip install "
+                "'discreet[export]'"
+            ) from None
+        try:
+            model = inliner.inline_local_functions(onnx.load_model_from_string(data))
+            model.DiscardUnknownFields()
+            wrong = next(_wrong_parts(model), None)
+            if wrong is None:
+                options = onnxruntime.SessionOptions()
+                options.intra_op_num_threads = options.inter_op_num_threads = 1
+                options.use_deterministic_compute = True
+                # Bytes of ONNX may begin as those of onnxruntime's own format do, which nobody walked.
+                options.add_session_config_entry("session.load_model_format", "ONNX")
+                options.log_severity_level = 4  # what a record makes it say is said to nobody
+                self._session = onnxruntime.InferenceSession(
+                    model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+                )
+                (self._taken,) = self._session.get_inputs()
+        except Exception as error:  # whatever onnx and onnxruntime raise
+            reason = (str(error).splitlines() or [""])[0]
+            raise ConfigurationError(f"{name} must be an ONNX file with one input; {reason}.") from error
+        if wrong is not None:
+            raise ConfigurationError(f"{name} must {wrong}. Export the network for inference, in one file.")
+
+    def __call__(self, record: Float32s) -> Float32s:
+        """Returns the first output for a batch of one record."""
+        kind = np.int64 if self._taken.type == "tensor(int64)" else np.float32
+        return np.asarray(self._session.run(None, {self._taken.name: record.astype(kind)})[0])
+
+
+def _wrong_parts(message: Any) -> Iterator[str]:
+    """Yields what a network must not have, in every message inside it, such as subgraphs and attributes."""
+    kind = message.DESCRIPTOR.name
+    if kind == "TensorProto" and (message.external_data or message.data_location == message.EXTERNAL):
+        yield f"hold all of its weights; {message.name!r} is in another file"
+    if kind == "NodeProto":
+        if message.domain not in _STANDARD:
+            yield f"have operators of standard ONNX alone; {message.op_type!r} is of {message.domain!r}"
+        trains = message.op_type == "Dropout" and any(message.input[2:])
+        if message.op_type in _RANDOM or trains:
+            yield f"draw no random numbers; {message.op_type!r} does"
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for inner in value if hasattr(value, "__len__") else (value,):
+                yield from _wrong_parts(inner)

@@ -1,0 +1,95 @@
+"""Public weights from a file that a plan names by its hash: read once, hashed, and loaded by their names."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load
+
+from discreet.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class PublicWeights:
+    """A file of weights.
+
+    Attributes:
+        path: where it lies on this machine; may hold environment variables.
+        sha256: what its bytes must hash to; None where no plan states it.
+    """
+
+    path: str
+    sha256: str | None
+
+    def read(self, most: int | None = None) -> bytes:
+        """Returns the file's bytes, which have the stated hash; what is loaded is made of these.
+
+        Args:
+            most: bytes that a file may have; None sets no bound.
+
+        Raises:
+            ConfigurationError: if the file cannot be read, is too large, or is another one than was agreed.
+        """
+        path = Path(os.path.expandvars(self.path))
+        try:
+            with path.open("rb") as file:
+                data = file.read() if most is None else file.read(most + 1)
+        except OSError as error:
+            raise ConfigurationError(f"Cannot read weights from {path.name}: {error.strerror}.") from error
+        if most is not None and len(data) > most:
+            raise ConfigurationError(f"{path.name} must have at most {most:,} bytes; it has more.")
+        # Whoever proposed the hash hears no other one of this machine's files.
+        if self.sha256 not in (None, hashlib.sha256(data).hexdigest()):
+            raise ConfigurationError(
+                f"'sha256' must be that of the public weights {path.name}; {self.sha256} is not. Take the "
+                "file that was agreed on, or state what sha256sum says of this one."
+            )
+        return data
+
+    def tensors(self) -> Mapping[str, torch.Tensor]:
+        """Returns the tensors of a safetensors file by their names.
+
+        Raises:
+            ConfigurationError: as `read` does, or if it is no such file.
+        """
+        try:
+            return load(self.read())
+        except SafetensorError as error:
+            name = Path(self.path).name
+            raise ConfigurationError(
+                f"{name} must be a safetensors file; it cannot be read: {error}."
+            ) from None
+
+
+def fill(targets: Mapping[str, torch.Tensor], tensors: Mapping[str, torch.Tensor], *, name: str) -> None:
+    """Writes tensors of a file into those of a network that have the same names.
+
+    Args:
+        targets: of the network, each of which must be in the file; the file may hold others besides.
+        tensors: by name; numbers of another precision are converted.
+        name: of the file, in messages.
+
+    Raises:
+        ConfigurationError: naming the first that is missing or has another shape.
+    """
+    with torch.no_grad():
+        for key, target in targets.items():
+            if key not in tensors:
+                others = ", ".join(sorted(tensors)[:5])
+                raise ConfigurationError(
+                    f"{name} must hold {key!r}, which is frozen; it holds {others or 'nothing'}, … Name the "
+                    "layer in 'trained' if it is to be trained, or rename it in the network."
+                )
+            held = tensors[key]
+            if (target.shape, target.dtype.is_floating_point) != (held.shape, held.dtype.is_floating_point):
+                raise ConfigurationError(
+                    f"{name} must hold {key!r} in the network's shape {tuple(target.shape)}, "
+                    f"{target.dtype}; got {tuple(held.shape)}, {held.dtype}."
+                )
+            target.copy_(held)

@@ -1,0 +1,171 @@
+"""ONNX files as feature maps: one record a call, all bytes of the stated file, and nothing drawn."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, save_model
+
+from discreet.errors import ConfigurationError
+from discreet.models import frozen_map
+from discreet.models.frozen_map import FrozenMap
+from discreet.models.public_weights import PublicWeights
+
+RECORDS = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+DOUBLED = [helper.make_node("Add", ["x", "x"], ["y"])]
+OPSETS = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1), helper.make_opsetid("com.microsoft", 1)]
+
+
+def external(name: str) -> TensorProto:
+    """A tensor that lies in another file, which is there."""
+    tensor = helper.make_tensor(name, TensorProto.FLOAT, [3], np.ones(3, np.float32).tobytes(), raw=True)
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="secret.bin")
+    return tensor
+
+
+def written(
+    folder: Path, nodes: Sequence[Any], *, rows: Any = "n", tensors: Sequence[Any] = (), **parts: Any
+) -> PublicWeights:
+    (folder / "secret.bin").write_bytes(np.ones(3, np.float32).tobytes())
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [rows, 3]) for name in ("x", "y")]
+    graph = helper.make_graph(list(nodes), "g", ends[:1], ends[1:], initializer=list(tensors))
+    path = folder / "f.onnx"
+    save_model(helper.make_model(graph, opset_imports=OPSETS, ir_version=9, **parts), str(path))
+    return PublicWeights(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+@pytest.mark.parametrize("rows", ["n", 1])
+def test_a_file_answers_for_any_number_of_records(rows: Any, tmp_path: Path) -> None:
+    found = FrozenMap.onnx(written(tmp_path, DOUBLED, rows=rows), (3,))
+    np.testing.assert_allclose(found(RECORDS), 2 * RECORDS, rtol=1e-6)
+
+
+QUANTISED = [
+    helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "scale", "zero"]),
+    helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"]),
+]
+MEAN = [helper.make_node("ReduceMean", ["x", "axes"], ["m"]), helper.make_node("Sub", ["x", "m"], ["y"])]
+AXES = helper.make_tensor("axes", TensorProto.INT64, [1], [0])
+
+
+@pytest.mark.parametrize(("nodes", "tensors"), [(QUANTISED, []), (MEAN, [AXES])], ids=["quantised", "mean"])
+def test_operators_that_mix_the_records_of_a_batch_mix_none(
+    nodes: list[Any], tensors: list[Any], tmp_path: Path
+) -> None:
+    """A scale that is found from a batch is moved by its longest record."""
+    found = FrozenMap.onnx(written(tmp_path, nodes, tensors=tensors), (3,))
+    crafted = RECORDS.copy()
+    crafted[4] *= 1e6
+    np.testing.assert_array_equal(found(RECORDS)[:4], found(crafted)[:4])
+
+
+def _branch(tensor: TensorProto, name: str) -> Any:
+    output = helper.make_tensor_value_info(name, TensorProto.FLOAT, [3])
+    return helper.make_graph(
+        [helper.make_node("Constant", [], [name], value=tensor)], f"in {name}", [], [output]
+    )
+
+
+def _own_function(node: Any) -> dict[str, Any]:
+    """An operator of the file's own, and what calls it."""
+    nodes = [node, helper.make_node("Add", ["a", "w"], ["b"])]
+    made = helper.make_function("own", "Twice", ["a"], ["b"], nodes, OPSETS[:1])
+    return {"nodes": [helper.make_node("Twice", ["x"], ["y"], domain="own")], "functions": [made]}
+
+
+ADDED = helper.make_node("Add", ["x", "w"], ["y"])
+TRUE = helper.make_tensor("c", TensorProto.BOOL, [], [True])
+HERE = helper.make_tensor("w", TensorProto.FLOAT, [3], [1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"nodes": [ADDED], "tensors": [external("w")]},
+        {"nodes": [helper.make_node("Constant", [], ["w"], value=external("w")), ADDED]},
+        {
+            "nodes": [
+                helper.make_node(
+                    "If",
+                    ["c"],
+                    ["w"],
+                    then_branch=_branch(HERE, "a"),
+                    else_branch=_branch(external("w"), "b"),
+                ),
+                ADDED,
+            ],
+            "tensors": [TRUE],
+        },
+        _own_function(helper.make_node("Constant", [], ["w"], value=external("w"))),
+    ],
+    ids=["initializer", "constant", "branch", "function"],
+)
+def test_no_other_file_is_opened(
+    parts: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigurationError, match=r"f\.onnx must hold all of its weights; 'w' is in"):
+        FrozenMap.onnx(written(tmp_path, **parts), (3,))
+
+
+def test_operators_of_the_files_own_are_written_out(tmp_path: Path) -> None:
+    own = _own_function(helper.make_node("Constant", [], ["w"], value=HERE))
+    found = FrozenMap.onnx(written(tmp_path, **own), (3,))
+    np.testing.assert_allclose(found(RECORDS), RECORDS + 1.0, rtol=1e-6)
+
+
+def test_a_file_that_begins_as_one_of_onnxruntimes_own_is_read_as_onnx(tmp_path: Path) -> None:
+    weights = written(tmp_path, DOUBLED, producer_name="ORTM")
+    assert Path(weights.path).read_bytes()[4:8] == b"ORTM"
+    np.testing.assert_allclose(FrozenMap.onnx(weights, (3,))(RECORDS), 2 * RECORDS, rtol=1e-6)
+
+
+NOISE = [helper.make_node("RandomNormalLike", ["x"], ["r"]), helper.make_node("Add", ["x", "r"], ["y"])]
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"nodes": NOISE}, "must draw no random numbers; 'RandomNormalLike' does"),
+        (
+            {
+                "nodes": [helper.make_node("Dropout", ["x", "", "c"], ["y"])],
+                "tensors": [TRUE],
+            },
+            "must draw no random numbers; 'Dropout' does",
+        ),
+        (
+            {"nodes": [helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft")]},
+            "must have operators of standard ONNX alone; 'Gelu' is of 'com.microsoft'",
+        ),
+        ({"nodes": DOUBLED, "rows": 2}, "must take a batch of one record"),
+    ],
+)
+def test_what_is_no_function_of_one_record_is_refused(
+    parts: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        FrozenMap.onnx(written(tmp_path, **parts), (3,))
+
+
+def test_other_files_are_refused_before_they_are_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = written(tmp_path, DOUBLED)
+    with pytest.raises(ConfigurationError, match="'sha256' must be that of the public weights") as refused:
+        FrozenMap.onnx(PublicWeights(weights.path, "0" * 64), (3,))
+    assert str(weights.sha256) not in str(refused.value), "whoever asks hears no hash of an owner's file"
+    monkeypatch.setattr(frozen_map, "LARGEST", 10)
+    with pytest.raises(ConfigurationError, match=r"f\.onnx must have at most 10 bytes"):
+        FrozenMap.onnx(weights, (3,))
+    monkeypatch.undo()
+    Path(weights.path).write_bytes(b"no network")
+    with pytest.raises(ConfigurationError, match="must be an ONNX file with one input"):
+        FrozenMap.onnx(PublicWeights(weights.path, None), (3,))
