@@ -23,8 +23,8 @@ def read_json(document: bytes | str, *, finite: bool = True) -> Any:
     """Returns the value of a JSON document.
 
     Guarantee:
-        At most `MAX_DEPTH` levels, integers of at most 64 bits, text that has a UTF-8 form and, with
-        ``finite``, no infinity and no NaN.
+        At most `MAX_DEPTH` levels, integers of at most 64 bits, text that has a UTF-8 form, no key twice in
+        a table, and, with ``finite``, no infinity and no NaN.
 
     Raises:
         ValueError: for everything else.
@@ -34,7 +34,7 @@ def read_json(document: bytes | str, *, finite: bool = True) -> Any:
         {'serial': 3}
     """
     try:
-        value = json.loads(document)
+        value = json.loads(document, object_pairs_hook=_table)
     except RecursionError:
         raise _too_deep() from None
     _require_bounds(value, finite=finite)
@@ -53,6 +53,14 @@ def read_toml(text: str) -> dict[str, Any]:
         raise _too_deep() from None
     _require_bounds(value, finite=False)
     return value
+
+
+def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns a table whose keys are distinct: of two that are alike, readers disagree which one counts."""
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        raise ValueError("a table must hold each key once; it holds one twice.")
+    return table
 
 
 def _require_bounds(value: object, *, finite: bool) -> None:

@@ -28,7 +28,7 @@ from discreet.silo.records import load_records
 from discreet.silo.silo import Admitted, Silo
 from discreet.silo.state import SiloState
 from discreet.silo.training import SiloTraining
-from discreet.verify import manifest, models
+from discreet.verify import manifest, remeasured
 from tests.attacks import on_files, on_schedules, on_servers, on_silos, on_sums
 from tests.attacks.hospitals import module_of
 
@@ -178,7 +178,7 @@ def no_anchor(patch: pytest.MonkeyPatch) -> None:
 
 
 def sources_are_imported(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(models, "_data_in", lambda _, evidence: evidence.run.plan.config.data)
+    patch.setattr(remeasured, "_data_in", lambda _, __, plan: plan.config.data)
 
 
 def any_file(patch: pytest.MonkeyPatch) -> None:

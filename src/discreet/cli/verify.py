@@ -28,6 +28,10 @@ def verify(
     own_code: Annotated[
         bool, typer.Option("--own-code", help="Import the model and the data source that the plan names.")
     ] = False,
+    other_version: Annotated[
+        bool,
+        typer.Option("--other-version", help="Take files that other versions wrote as they were sealed."),
+    ] = False,
     weights: Annotated[
         Path | None,
         typer.Option(help="The public weights that the plan names: compare the frozen layers with them."),
@@ -35,6 +39,8 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Work out every number of a run again from plan and ledger; exit code 2 with the first that is wrong.
+
+    Where other versions wrote the report, and it cannot be made again, the exit code is 1.
 
     Example: [bold]discreet verify runs/heart[/bold]
     """
@@ -44,16 +50,25 @@ def verify(
         raise VerificationFailure(
             f"the manifest must have the SHA-256 that was noted, {manifest}; got {digest}."
         )
+    excepted = "; ".join(finding.exception for finding in findings if finding.exception)
     if as_json:
         rows = [{"what": f.subject, "basis": f.basis.value, "detail": f.detail} for f in findings]
-        typer.echo(json.dumps({"manifest": digest, "findings": rows}, indent=1))
-        return
-    out = console()
-    out.print(_table(findings))
-    out.print(f"\nmanifest SHA-256: {digest}", soft_wrap=True)
+        typer.echo(json.dumps({"manifest": digest, "except": excepted or None, "findings": rows}, indent=1))
+    else:
+        out = console()
+        out.print(_table(findings, excepted))
+        out.print(f"\nmanifest SHA-256: {digest}", soft_wrap=True)
+    if excepted and not other_version:
+        typer.echo(
+            f"every file must be checked; not so {excepted}. Verify with those versions, or take these files "
+            "as they were sealed by --other-version.",
+            err=True,
+        )
+        raise typer.Exit(1)
 
 
-def _table(findings: list[Finding]) -> Listing:
-    """Shows what was checked and how."""
+def _table(findings: list[Finding], excepted: str) -> Listing:
+    """Shows what was checked and how, below what was not."""
     rows = tuple((finding.subject, finding.basis.value, finding.detail) for finding in findings)
-    return Listing("verified", ("what", "how", "which"), rows, wraps=2)
+    title = f"verified, except {excepted}" if excepted else "verified"
+    return Listing(title, ("what", "how", "which"), rows, wraps=2)

@@ -8,7 +8,6 @@ Laplacian smoothing depends on this order.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from safetensors.numpy import load, save
 from torch import nn
 
 from discreet.arrays import Floats
+from discreet.documents import read_json
 from discreet.errors import ConfigurationError
 from discreet.models.batch_norm import running_statistics
 
@@ -139,7 +139,7 @@ def read_model_file(data: bytes, *, name: str) -> ModelFile:
     """
     try:
         tensors = load(data)
-        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        header = read_json(data[8 : 8 + int.from_bytes(data[:8], "little")])
         about = header["__metadata__"][_ABOUT]
     except SafetensorError as error:
         raise ConfigurationError(f"{name} must be a model file; it cannot be read: {error}.") from None

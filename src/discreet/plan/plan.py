@@ -397,8 +397,12 @@ class Plan:
 
         Guarantee:
             That of all planned releases holds whenever the training ends. That of fewer is of a number which
-            nobody chose by what they showed, so it is CONDITIONAL (docs/theory/budgets.md).
+            nobody chose by what they showed, so it is CONDITIONAL (docs/theory/budgets.md). Where evaluations
+            may end the training (``evaluate.stop``) that is not so: from the first release on, all that are
+            planned count.
         """
+        if rounds > 0 and self.evaluation is not None and self.evaluating and self.evaluating.stop:
+            rounds = max(rounds, self.releases)
         worst = max((against(self, *row, rounds=rounds) for row in self.targets), key=lambda one: one.epsilon)
         if not 0 < rounds < self.releases:
             return worst

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Mapping
 from datetime import date
@@ -181,7 +180,7 @@ def _comparison(path: Path) -> Comparison | None:
     """Reads the comparison, if there is one."""
     if not path.exists():
         return None
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = read_json(path.read_bytes(), finite=False)
     pooled = _measured(data["pooled"])
     alone = [(silo, _measured(values)) for silo, values in data["alone"].items()]
     if pooled is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.plan.assumptions import NO_CHOSEN_END
 from discreet.plan.order import count_of
 from discreet.privacy.guarantee import Guarantee
 from discreet.quality import AnyQuality
@@ -232,7 +233,8 @@ class ReportInput:
         silos: names of the silos.
         planned_rounds: rounds in the plan.
         budget: the guarantee for the whole plan against the strongest adversary that it was made for.
-        spent: the same adversary, for the rounds charged so far; CONDITIONAL before the last planned one.
+        spent: the same adversary, for the rounds charged so far; CONDITIONAL before the last planned one, or
+            the whole budget where results may end the training.
         guarantees: one for each adversary, for the whole plan.
         persons: number of records and what the plan leaves to somebody with so many at one silo.
         units: public bound on how many units take part, for the judgement of δ.
@@ -299,6 +301,12 @@ class ReportInput:
     kept: int | None = None
     preparations: int = 0
     most_contributions: int | None = None
+
+    @property
+    def counts_whole(self) -> bool:
+        """Whether all that is planned counts though less is charged, since results may end the training."""
+        total = self.preparations + self.planned_rounds + self.evaluations
+        return 0 < self.charged_rounds < total and NO_CHOSEN_END not in self.spent.assumptions
 
     @property
     def planned(self) -> str:

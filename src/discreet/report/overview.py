@@ -215,6 +215,8 @@ def _key_figures(report: ReportInput) -> Html:
 
 def _how_far(report: ReportInput) -> str:
     """Says what was charged, and what it rests on where more was planned: else ε would be that of the end."""
+    if report.counts_whole:
+        return f"{report.charged}; all that is planned counts, for results may end the training"
     if NO_CHOSEN_END not in report.spent.assumptions:
         return report.charged
     return f"{report.charged}; {report.spent.status.value}, if {NO_CHOSEN_END}; whatever the end, the budget"

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from discreet.documents import read_json
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
 from discreet.plan.counted import contributions
@@ -112,8 +113,8 @@ def silo_budgets(directory: RunDirectory, plan: Plan, charged: int) -> tuple[Sil
     if not path.exists():
         return ()
     try:
-        document = _Document.model_validate_json(path.read_bytes())
-    except ValidationError:
+        document = _Document.model_validate(read_json(path.read_bytes()))
+    except ValueError:
         raise ConfigurationError(f"{BUDGETS} must be as it was written; it was altered.") from None
     return tuple(_budget(stated, plan, charged) for stated in document.silos)
 

@@ -28,10 +28,12 @@ def course(report: ReportInput) -> Html:
     charts = _charts(report)
     if charts:
         parts.append(tag("div", *charts, class_="charts"))
+    over = f"over all rounds so far, if {NO_CHOSEN_END}; else it is the budget from the first round on"
+    if report.counts_whole:
+        over = "over all rounds that are planned, from the first on, for results may end the training"
     note = (
         f"ε spent is the bound against {report.budget.adversary.describe()}, at "
-        f"{delta_is(report.budget.delta)}, over all rounds so far, if {NO_CHOSEN_END}; else it is the "
-        "budget from the first round on. Errors, accuracy, AUC and loss are of "
+        f"{delta_is(report.budget.delta)}, {over}. Errors, accuracy, AUC and loss are of "
         "held-out records, without noise: not private, and no guarantee covers them. The training loss, in "
         "report.json and metrics.jsonl, is that of the training records: not private either."
     )

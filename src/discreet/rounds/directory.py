@@ -162,7 +162,7 @@ class RunDirectory:
             with safe_open(self.state, framework="np") as file:
                 about = file.metadata()
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-            made = Made(int(about["release"]), tuple(json.loads(about["survivors"])), about["transcript"])
+            made = Made(int(about["release"]), tuple(read_json(about["survivors"])), about["transcript"])
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             name = type(error).__name__
             raise LedgerError(f"{self.state.name} must be readable to resume; got {name}.") from None

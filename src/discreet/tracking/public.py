@@ -16,7 +16,8 @@ def public_values(report: RoundReport, *, per_silo: bool) -> dict[str, float]:
     Guarantee:
         No training loss, and no measurement of a single silo unless ``per_silo``. Measurements on held-out
         records are there only if the run makes any (``run.evaluate``); no guarantee covers them, and their
-        names say so. Every ε is named with its adversary, unit and δ, and what it takes for granted.
+        names say so. Every ε is named with its adversary, unit and δ, and what it takes for granted; where
+        results may end the training, it is that of the whole plan from the first round on, and holds anyway.
 
     Args:
         report: of the round.

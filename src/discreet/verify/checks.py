@@ -10,12 +10,14 @@ from typing import TypeVar
 from safetensors import SafetensorError
 
 from discreet.errors import DiscreetError
-from discreet.verify.derived import check_metrics, check_report, check_result
+from discreet.verify.derived import check_metrics, check_result
 from discreet.verify.evidence import Evidence, gather
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 from discreet.verify.manifest import check_manifest
-from discreet.verify.models import check_models, check_plan, remeasure
+from discreet.verify.models import check_models, check_plan
 from discreet.verify.quality import check_quality
+from discreet.verify.remeasured import remeasure
+from discreet.verify.reported import check_report
 from discreet.verify.signature import check_signature
 
 Check = Callable[[Evidence], Finding]
@@ -42,7 +44,9 @@ def verify(
         level and budget in plan, metrics, result and report is what they give; and every file is byte for
         byte the one that was sealed. Measurements on held-out records are checked only as sealed, unless
         ``records`` is given. Who made the run is shown by a signature only, checked with a ``key`` that is
-        known from elsewhere.
+        known from elsewhere. A report that says that other versions wrote it has the guarantees, budget and
+        spending that plan and ledger give; what of it this version does not write alike, a finding names as
+        its ``exception``: that is only as it was sealed.
 
         No code is imported but this package's own, and no file opened outside ``path``, ``records`` and
         ``weights``, unless ``own_code`` is true.

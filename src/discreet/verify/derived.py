@@ -1,19 +1,14 @@
-"""Checking metrics, result and report against what plan and ledger give."""
+"""Checking metrics and result against what plan and ledger give."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from itertools import pairwise
 from typing import Any
 
 from discreet.engines.local.measure import measured_names
-from discreet.errors import DiscreetError
 from discreet.plan import composable_cost, guarantees_after
 from discreet.privacy.ledger import Completed, Resumed
 from discreet.privacy.wire import to_json
-from discreet.report import collect, render, report_json
-from discreet.report.answers_csv import answers_csv
 from discreet.rounds import measurements
 from discreet.rounds.judging import (
     Evaluated,
@@ -23,11 +18,8 @@ from discreet.rounds.judging import (
     summary_of_evaluations,
     summary_of_rounds,
 )
-from discreet.statistics import Row
 from discreet.verify.evidence import Evidence, read_stated, require_keys, require_same, stated_measurements
 from discreet.verify.finding import Basis, Finding, VerificationFailure
-from discreet.verify.signature import read_signature
-from discreet.version import __version__
 
 
 def check_metrics(evidence: Evidence) -> Finding:
@@ -37,6 +29,8 @@ def check_metrics(evidence: Evidence) -> Finding:
     """
     completed = {entry.release: entry for entry in evidence.run.spending.completed}
     asked = _evaluated(evidence)
+    if evidence.run.directory.metrics.read_bytes()[-1:] not in (b"", b"\n"):
+        raise VerificationFailure("the last line of metrics.jsonl must be whole; it is torn or altered.")
     for line in evidence.run.directory.read_metrics():
         entry = completed.pop(line["release"], None)
         if entry is None:
@@ -105,7 +99,7 @@ def check_result(evidence: Evidence) -> Finding:
         "randomness": "seeded" if evidence.run.seeded else "secure",
         "rounds": summary_of_rounds(plan, spent, asked),
         "guarantees": to_json(guarantees_after(plan, spent)),
-        "comparison": json.loads(compared.read_text(encoding="utf-8")) if compared.exists() else None,
+        "comparison": read_stated(evidence.run, "comparison.json") if compared.exists() else None,
     }
     # Runs from before they were written have none.
     if "composable" in stated:
@@ -131,45 +125,3 @@ def check_result(evidence: Evidence) -> Finding:
         )
     measured = "" if plan.questions or line is None else ", measurements as in metrics.jsonl"
     return Finding("result.json", Basis.RECOMPUTED, f"rounds, guarantees{measured}")
-
-
-def check_report(evidence: Evidence) -> Finding:
-    """Makes the report again and compares it with ``report.json`` and, byte for byte, ``report.html``."""
-    stated = read_stated(evidence.run, "report.json")
-    versions = tuple((str(name), str(version)) for name, version in stated.get("versions", ()))
-    if dict(versions).get("discreet") != __version__:
-        return Finding("report", Basis.SEALED, f"written by another version than this, {__version__}")
-    signature = read_signature(evidence.run.directory.path)
-    try:
-        now = collect(evidence.run.directory.path, signer="" if signature is None else signature.public_key)
-    except DiscreetError as error:
-        raise VerificationFailure(f"the report must follow from the run's files; {error}") from None
-    again = dataclasses.replace(now, versions=versions)
-    require_same(stated, report_json(again), "report.json")
-    _check_answers(evidence, stated)
-    if versions != now.versions:
-        return Finding(
-            "report.json",
-            Basis.RECOMPUTED,
-            "every number; report.html only as sealed, for it was written with other versions than are here",
-        )
-    page = evidence.run.directory.file("report.html").read_bytes()
-    if page != render(again).encode():
-        raise VerificationFailure("report.html must show what report.json says; it shows something else.")
-    if evidence.run.plan.questions:
-        files, origin = "report.html, report.json, answers.csv", "the released sum"
-    else:
-        files, origin = "report.html, report.json", "what was measured on held-out records"
-    return Finding(files, Basis.RECOMPUTED, f"every number, from plan, ledger and {origin}")
-
-
-def _check_answers(evidence: Evidence, stated: Any) -> None:
-    """Compares the list of answers with those of the report, which were worked out again."""
-    listed, answers = evidence.run.directory.file("answers.csv"), stated["answers"] or stated["held_out"]
-    if not answers:
-        if listed.exists():
-            raise VerificationFailure("answers.csv must be of a run that has answers; this one has none.")
-        return
-    rows = tuple((answer["title"], tuple(Row(*row) for row in answer["rows"])) for answer in answers)
-    if listed.read_bytes() != answers_csv(rows).encode():
-        raise VerificationFailure("answers.csv must hold what report.json says; it holds something else.")

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
-from discreet.documents import shown
+from discreet.documents import read_json, shown
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.plan import Plan
 from discreet.plan.follows import first_difference
-from discreet.privacy.ledger import Spending
+from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost, Opened, Spending
 from discreet.privacy.wire import Json
 from discreet.rounds import RunRecord, measurements, read_record
 from discreet.verify.finding import VerificationFailure
+
+_SOURCES = frozenset({"secure", "seeded"})
+# Of a reason or a code; no digit is in any, so that none can pass for a guarantee.
+_WORDS = re.compile(r"[A-Za-z ,:-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,7 @@ def gather(path: Path, *, own_code: bool = False, weights: Path | None = None) -
     stated = json.loads(text)
     require_keys(stated, {"digest", "plan", "composable"}, "plan.json")
     require_same(stated["plan"], run.plan.to_json(), "plan.json")
+    _require_plain_fields(run.entries)
     _require_terms(run.plan, spent)
     if weights is not None and run.plan.model.pretrained is None:
         raise VerificationFailure("--weights must be left out: the plan names no public weights of a model.")
@@ -63,18 +70,59 @@ def gather(path: Path, *, own_code: bool = False, weights: Path | None = None) -
 
 
 def _require_terms(plan: Plan, spent: Spending) -> None:
-    """Checks that what was released is what the plan allows: rounds, silos, survivors."""
+    """Checks that what was released is what the plan allows: rounds, silos, each once, survivors."""
     if spent.charged > plan.releases:
         raise VerificationFailure(
             f"the ledger must charge at most {plan.releases} releases; it charges {spent.charged}."
         )
     for release in spent.completed:
-        known = set(release.survivors) <= set(plan.asked(release.release))
-        if not known or len(set(release.survivors)) < plan.thresholds.min_survivors:
+        asked = set(plan.asked(release.release)) & set(release.survivors)
+        known = tuple(silo for silo in plan.facts.silos if silo in asked)
+        if known != release.survivors or len(known) < plan.thresholds.min_survivors:
             raise VerificationFailure(
                 f"release {release.release} must have at least {plan.thresholds.min_survivors} survivors, "
-                f"all of them silos that the plan asks; the ledger names {', '.join(release.survivors)}."
+                "silos that the plan asks, each once and in its order; the ledger names "
+                f"{shown(', '.join(release.survivors))}."
             )
+
+
+def _require_plain_fields(entries: Iterable[Entry]) -> None:
+    """Checks that fields which no other check is about have their form: none of them can state a number."""
+    for line, entry in enumerate(entries, start=1):
+        fields: dict[str, tuple[str | None, bool]] = {}
+        match entry:
+            case Opened(randomness=source):
+                fields = {"randomness": (source, line == 1 and source in _SOURCES)}
+            case Intent(started_from=digest, day=day, part=part):
+                fields = {
+                    "started_from": (digest, _is_digest(digest)),
+                    "day": (day, day is None or _is_day(day)),
+                    "part": (part, part is None),
+                }
+            case Completed(transcript=transcript, led_to=digest):
+                fields = {
+                    "transcript": (transcript, _is_digest(transcript)),
+                    "led_to": (digest, digest is not None and _is_digest(digest)),
+                }
+            case Lost(reason=words) | Aborted(code=words):
+                fields = {"reason": (words, _WORDS.fullmatch(words) is not None)}
+        for name, (stated, right) in fields.items():
+            if not right:
+                raise VerificationFailure(
+                    f"line {line} of the ledger must be one that a run writes; its {name!r} is "
+                    f"{shown(str(stated), 80)!r}."
+                )
+
+
+def _is_digest(text: str) -> bool:
+    return re.fullmatch(r"[0-9a-f]{64}", text) is not None
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def stated_measurements(run: RunRecord) -> dict[str, dict[str, Any]]:
@@ -98,12 +146,12 @@ def read_stated(run: RunRecord, name: str) -> Any:
     """Returns what a file of a run states.
 
     Raises:
-        VerificationFailure: if it is not JSON.
+        VerificationFailure: if it is not JSON, or a table holds a key twice.
     """
     try:
-        return json.loads(run.directory.file(name).read_text(encoding="utf-8"))
-    except ValueError:
-        raise VerificationFailure(f"{name} must be JSON; it cannot be read.") from None
+        return read_json(run.directory.file(name).read_bytes(), finite=False)
+    except ValueError as error:
+        raise VerificationFailure(f"{name} must be JSON, as it was written; {error}") from None
 
 
 def require_keys(stated: Mapping[str, Json], known: Collection[str], where: str) -> None:

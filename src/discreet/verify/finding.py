@@ -28,11 +28,14 @@ class Finding:
         basis: recomputed from other files; bound by a chain of hashes; only unchanged since it was sealed;
             signed; or not there to be checked.
         detail: what exactly was compared.
+        exception: files that could not be made again, because other versions wrote them, with these; they
+            are only as they were sealed. Empty where there are none.
     """
 
     subject: str
     basis: Basis
     detail: str
+    exception: str = ""
 
 
 class VerificationFailure(DiscreetError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -14,28 +13,21 @@ from safetensors.numpy import load
 from torch import nn
 
 from discreet.arrays import Floats
-from discreet.config.data import DataConfig
-from discreet.config.federation import federation_of
-from discreet.config.weight_files import with_weight_files
 from discreet.data.record_map import RecordMap
-from discreet.documents import read_json
-from discreet.engines.local.measure import measure, quality_of
-from discreet.errors import ConfigurationError, DiscreetError
+from discreet.errors import DiscreetError
 from discreet.kinds.model_facts import names_own_code
 from discreet.models import flatten, model_file, read_model_file
 from discreet.plan import make_plan
 from discreet.plan.public_model import public_model
 from discreet.privacy.ledger import Intent
-from discreet.privacy.units import NeighboringRelation
 from discreet.privacy.wire import Json
-from discreet.quality import quality_json
 from discreet.rounds import RunRecord, initial_state, parse_origin
 from discreet.rounds.engine import RoundOrder
 from discreet.rounds.judging import best, evaluated_from
 from discreet.rounds.memory import Arrays
-from discreet.rounds.preparing import PreparedBy, ToMeasure, announced_map, prepared_from, record_map
+from discreet.rounds.preparing import PreparedBy, announced_map, prepared_from, record_map
 from discreet.rounds.state import KEPT, released_from
-from discreet.verify.evidence import Evidence, require_same, stated_measurements
+from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 
 _NOT_BUILT = "the model is not bundled and was not built (--own-code imports it)"
@@ -45,8 +37,8 @@ def check_plan(evidence: Evidence) -> Finding:
     """Makes the plan again from config and public facts; what these say of the model, if it can be built."""
     plan = evidence.run.plan
     try:
-        if _may_build(evidence):
-            _model(evidence)
+        if may_build(evidence):
+            built_model(evidence)
         again = make_plan(plan.config, plan.facts)
     except VerificationFailure:
         raise
@@ -54,7 +46,7 @@ def check_plan(evidence: Evidence) -> Finding:
         raise VerificationFailure(f"plan.json must be a plan that can be made; {error}") from None
     require_same(plan.to_json(), again.to_json(), "plan.json")
     found = f"noise, grid, ring, thresholds, {len(plan.guarantees)} guarantees"
-    if not _may_build(evidence):
+    if not may_build(evidence):
         found += f", from what is stated of the model: {_NOT_BUILT}"
     return Finding("plan.json", Basis.RECOMPUTED, found)
 
@@ -66,13 +58,13 @@ def check_models(evidence: Evidence) -> Finding:
     _require_whole_state(evidence.run)
     _require_best(evidence.run)
     about = _checked_origin(evidence.run)
-    if not _may_build(evidence):
+    if not may_build(evidence):
         return Finding(
             "state.safetensors",
             Basis.CHAINED,
             f"as the ledger names it; {_NOT_BUILT}",
         )
-    model = _model(evidence)
+    model = built_model(evidence)
     intents = [entry for entry in evidence.run.entries if isinstance(entry, Intent)]
     announced = initial_state(evidence.run.plan, flatten(model)).announced()
     if intents and intents[0].started_from != hashlib.sha256(announced.tobytes()).hexdigest():
@@ -81,7 +73,7 @@ def check_models(evidence: Evidence) -> Finding:
         )
     parameters = flatten(model) if saved is None else saved
     if (
-        model_file(model, parameters, about, _announced(evidence.run))
+        model_file(model, parameters, about, announced_of(evidence.run))
         != evidence.run.directory.model.read_bytes()
     ):
         raise VerificationFailure(
@@ -113,7 +105,7 @@ def released_tensors(run: RunRecord) -> Mapping[str, npt.NDArray[Any]] | None:
     return read_model_file(file.read_bytes(), name=file.name).tensors
 
 
-def _model(evidence: Evidence) -> nn.Module:
+def built_model(evidence: Evidence) -> nn.Module:
     """Builds the plan's model; its public weights are the file's, or, without it, the released model's."""
     if evidence.weights is None:
         return public_model(evidence.run.plan, released_tensors(evidence.run) or {})
@@ -194,7 +186,7 @@ def _require_whole_state(run: RunRecord) -> None:
         if not isinstance(entry, Intent) or entry.release < last + (not order.evaluates(last)):
             continue
         own = state.parameters if order.evaluates(entry.release) else state.announced()
-        again = RoundOrder(entry.release, 0, own, prepared=_announced(run)).context().hex()
+        again = RoundOrder(entry.release, 0, own, prepared=announced_of(run)).context().hex()
         if entry.started_from != again:
             raise VerificationFailure(
                 f"state.safetensors must hold the weights that release {entry.release} started from, by the "
@@ -220,7 +212,7 @@ def _require_best(run: RunRecord) -> None:
     if chosen is None:
         return
     release = run.released_after or 0
-    order = RoundOrder(release, 0, released_from(arrays), prepared=_announced(run))
+    order = RoundOrder(release, 0, released_from(arrays), prepared=announced_of(run))
     asked = [one.started_from for one in run.entries if isinstance(one, Intent) and one.release == release]
     if order.context().hex() != asked[-1]:
         raise VerificationFailure(
@@ -229,112 +221,24 @@ def _require_best(run: RunRecord) -> None:
         )
 
 
-def _final_parameters(evidence: Evidence) -> Floats:
-    """Returns the released weights; the initial ones if no release is completed."""
-    saved = saved_parameters(evidence.run)
-    return flatten(_model(evidence)) if saved is None else saved
-
-
-def _prepared(run: RunRecord) -> PreparedBy | None:
+def prepared_of(run: RunRecord) -> PreparedBy | None:
     """Returns what training records were asked before the first round, if they were and a state has it."""
     if run.plan.preparation is None or not run.spending.completed:
         return None
     return prepared_from(run.directory.load_state().arrays)
 
 
-def _announced(run: RunRecord) -> Floats | None:
+def announced_of(run: RunRecord) -> Floats | None:
     """Works out again what records are prepared by, from the released sum."""
-    found = _prepared(run)
+    found = prepared_of(run)
     return None if found is None else announced_map(run.plan, found)
 
 
 def saved_map(run: RunRecord) -> RecordMap | None:
     """Returns what prepares records for the model of `saved_parameters`; None where nothing does."""
-    return record_map(run.plan, _announced(run))
+    return record_map(run.plan, announced_of(run))
 
 
-def remeasure(evidence: Evidence, folder: Path) -> Finding:
-    """Loads the records that the plan names from ``folder`` and measures the released model again.
-
-    Raises:
-        VerificationFailure: if the measurements differ, or cannot be repeated without code of the run's own.
-    """
-    if not _may_build(evidence):
-        raise VerificationFailure(
-            f"the model must be bundled to be measured, or imported by --own-code; the plan names "
-            f"{evidence.run.plan.model.name!r}. Leave --records out, or add --own-code if you trust "
-            "it."
-        )
-    try:
-        federation = federation_of(_data_in(folder, evidence), exchanged=_exchanged(evidence))
-    except ConfigurationError as error:
-        raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
-    federation = ToMeasure(evidence.run.plan, federation).after(_prepared(evidence.run))
-    model, parameters = _model(evidence), _final_parameters(evidence)
-    measured = measure(model, federation, parameters)
-    stated = stated_measurements(evidence.run)
-    if not stated:
-        raise VerificationFailure("metrics.jsonl must hold measurements of the last release; it holds none. "
-                                  "Leave --records out.")  # fmt: skip
-    for where, said in stated.items():
-        require_same(said, dict(measured), where)
-    found = f"{len(measured)} measurements of the released model"
-    data, file = evidence.run.plan.data, evidence.run.directory.evaluation
-    quality = quality_of(model, federation, parameters, classes=data.classes, labels=data.labels)
-    again = None if quality is None else quality_json(quality)
-    if file.exists():
-        require_same(read_json(file.read_bytes()), again, "evaluation.json")
-        found += ", and all of evaluation.json"
-    elif again is not None:
-        raise VerificationFailure(
-            "evaluation.json must be there, for the released model was measured; it is missing."
-        )
-    return Finding("held-out records", Basis.RECOMPUTED, found)
-
-
-def _exchanged(evidence: Evidence) -> bool:
-    return evidence.run.plan.release.neighboring is NeighboringRelation.REPLACE_ONE
-
-
-def _may_build(evidence: Evidence) -> bool:
+def may_build(evidence: Evidence) -> bool:
     """Says whether the model can be built without importing code that the plan names."""
     return evidence.own_code or not names_own_code(evidence.run.plan.model.name)
-
-
-def _data_in(folder: Path, evidence: Evidence) -> DataConfig:
-    """Returns the data table with the folder that a plan leaves out of its files, since it is private."""
-    data = with_weight_files(evidence.run.plan.config, lambda name: str(_inside(folder, name))).data
-    update: dict[str, object] = {}
-    if not isinstance(data.source, str):
-        update["source"] = {silo: _source_in(folder, one) for silo, one in data.source.items()}
-    elif data.source.startswith(("csv:", "parquet:", "npz:")):
-        update["source"] = _source_in(folder, data.source)
-    elif ":" in data.source and not evidence.own_code:
-        raise VerificationFailure(
-            f"the records must be a file or bundled, or be made by code that --own-code imports; the plan "
-            f"names {data.source!r}. Leave --records out, or add --own-code if you trust it."
-        )
-    if (data.transform or "").startswith("network:") and not evidence.own_code:
-        raise VerificationFailure(
-            f"features must be made by bundled code, or by code that --own-code imports; the plan names "
-            f"{data.transform!r}. Leave --records out, or add --own-code if you trust it."
-        )
-    return data.model_copy(update=update)
-
-
-def _source_in(folder: Path, source: str) -> str:
-    """Returns a source of files that lie in ``folder``."""
-    scheme, _, name = source.partition(":")
-    several = "/" if name.endswith("/") else ""
-    return f"{scheme}:{_inside(folder, name.removesuffix('/'))}{several}"
-
-
-def _inside(folder: Path, name: str) -> Path:
-    """Returns the path of a file that a run names, which must lie in ``folder`` itself.
-
-    Raises:
-        VerificationFailure: if the name leads elsewhere.
-    """
-    if not name or PurePath(name).name != name or name == ".." or "$" in name:
-        raise VerificationFailure(f"the plan must name a file of {folder} without a folder; got {name!r}.")
-    return folder / name

@@ -11,7 +11,7 @@ IN_RUNS = (
     # --- verification
     Mutant(
         "code without --own-code",
-        VERIFY + "models.py",
+        VERIFY + "remeasured.py",
         'elif ":" in data.source and not evidence.own_code:',
         "elif False:",
         (OWN_FILES, attack("code_named_by_a_run")),
@@ -67,21 +67,21 @@ IN_RUNS = (
     ),
     Mutant(
         "records are compared by the names that both have",
-        VERIFY + "models.py",
+        VERIFY + "remeasured.py",
         "require_same(said, dict(measured), where)",
         "require_same(said, {name: measured.get(name, said[name]) for name in said}, where)",
         (FORGED,),
     ),
     Mutant(
         "a result is not measured again",
-        VERIFY + "models.py",
+        VERIFY + "remeasured.py",
         "for where, said in stated.items():",
         "for where, said in [*stated.items()][:-1]:",
         (FORGED,),
     ),
     Mutant(
         "an evaluation.json may be left out",
-        VERIFY + "models.py",
+        VERIFY + "remeasured.py",
         "elif again is not None:",
         "elif False:",
         (FORGED,),

@@ -27,6 +27,7 @@ from discreet.plan.held_out import evaluation_text
 from discreet.plan.order import Order
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Intent
+from discreet.privacy.notation import epsilon_text
 from discreet.privacy.units import Status
 from discreet.released import Scores, model_card, score_file
 from discreet.rounds import RoundReport, RunDirectory
@@ -328,15 +329,21 @@ def test_a_training_that_does_not_improve_ends_and_stays_ended(tmp_path: Path) -
     assert (run.path / "ledger.jsonl").read_bytes() == ledger
     # The planned number is the bound that every row states, and that counts: results chose the end.
     assert run.guarantees[0].epsilon == plan.guarantees[0].epsilon
-    budget, spent = plan.spent(plan.releases), plan.spent(charged)
+    budget, prefix = plan.spent(plan.releases), planned({"every": 1, "epsilon": 300.0}, **still)
     assert composed([run], delta=budget.delta).epsilon == pytest.approx(budget.epsilon, rel=1e-6)
-    assert budget.epsilon > 1.05 * spent.epsilon
-    assert (spent.status, NO_CHOSEN_END in spent.assumptions) == (Status.CONDITIONAL, True)
     assert NO_CHOSEN_END not in budget.assumptions
+    spent = prefix.spent(charged)
+    assert (spent.status, NO_CHOSEN_END in spent.assumptions) == (Status.CONDITIONAL, True)
+    assert spent.epsilon < 0.95 * budget.epsilon
+    # So no file states the smaller ε of the releases that there were.
+    assert {plan.spent(number) for number in (1, charged, plan.releases)} == {budget}
+    assert {line["epsilon_spent"] for line in run.metrics} == {budget.epsilon}
     result = json.loads((run.path / "result.json").read_text())
     page = (run.path / "report.html").read_text()
     assert result["composable"] == composable_cost(plan)
-    assert f"{charged} releases charged; CONDITIONAL, if {NO_CHOSEN_END}" in page
+    assert f"{charged} releases charged; all that is planned counts, for results may end" in page
+    assert NO_CHOSEN_END not in page
+    assert epsilon_text(spent.epsilon) not in page
     assert result["rounds"]["completed"] == charged // 2
 
 

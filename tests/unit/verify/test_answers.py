@@ -128,6 +128,7 @@ def test_a_page_of_other_versions_is_only_sealed_and_its_answers_are_compared_al
     (found,) = [one for one in verify(answered) if one.subject.startswith("report")]
     assert found.subject == "report.json"
     assert "report.html only as sealed" in found.detail
+    assert found.exception.startswith("report.html (written with Python 3.99, here 3.")
     listed.write_bytes(listed.read_bytes().replace(b"count", b"Count"))
     seal(answered)
     with pytest.raises(VerificationFailure, match=r"answers\.csv must hold"):

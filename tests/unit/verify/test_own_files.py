@@ -26,7 +26,7 @@ from discreet.rounds import read_record
 from discreet.verify import VerificationFailure, seal, verify
 from discreet.verify.evidence import gather
 from discreet.verify.manifest import MANIFEST, OPTIONAL, REQUIRED, Manifest, read_manifest
-from discreet.verify.models import remeasure
+from discreet.verify.remeasured import remeasure
 from discreet.verify.signature import SIGNATURE
 
 EVIL = """

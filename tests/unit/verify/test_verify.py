@@ -285,7 +285,7 @@ def test_records_are_found_in_the_folder_that_is_named(
     from discreet.engines.local import run
     from discreet.session.finish import finish
     from discreet.verify.evidence import Evidence, gather
-    from discreet.verify.models import remeasure
+    from discreet.verify.remeasured import remeasure
 
     private = tmp_path / "private"
     private.mkdir()
@@ -354,7 +354,7 @@ def test_an_interrupted_run_verifies_once_it_was_finished(
         list(verify(tmp_path / "run"))
     with LedgerWriter.open(tmp_path / "run" / "ledger.jsonl") as ledger:
         ledger.append(Resumed(load_plan(tmp_path / "run" / "plan.json").digest()))
-        ledger.append(Intent(3, "the process died after this line"))
+        ledger.append(Intent(3, "0" * 64))
     dies_before(8)
     assert command("-q", "--resume") == 130
     assert command("-q", "--resume") == 0
