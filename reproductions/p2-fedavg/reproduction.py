@@ -21,8 +21,8 @@ EPOCHS, RATE, MOMENTUM = 20, 0.3, 0.5
 PRINTED = (*((1, network) for network in NETWORKS), (20, "CNN+RL"), (20, "CNN+TS"))
 FILES = {"MNIST": "mnist.npz"}
 # Batches are not printed: of those tried, the ones that come nearest to a network's own columns.
-BATCHES = {"CNN+RL": 128, "CNN+TS": 32, "SN+Lin": 50, "SN+CNN": 50}
-TRIED = {"CNN+RL": (50, 250), "CNN+TS": (20, 50)}
+BATCHES = {"CNN+RL": 128, "CNN+TS": 24, "SN+Lin": 50, "SN+CNN": 50}
+TRIED = {"CNN+RL": (50, 250), "CNN+TS": (20, 32, 50)}
 DIGITS = {"linear": "logistic", "network": "mlp"}
 
 

@@ -17,7 +17,7 @@ from discreet.config.data import DataConfig
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.model import ModelConfig
 from discreet.config.sections import AggregationConfig, PrivacyConfig, TrainingConfig
-from discreet.config.weight_files import with_weight_files
+from discreet.config.weight_files import weight_files, with_weight_files
 from discreet.encoding import Grid, Rotation
 from discreet.kinds import (
     Asked,
@@ -239,6 +239,11 @@ class Plan:
         return dataclasses.replace(
             self, config=stage.config, grid=stage.grid, release=stage.release, segments=()
         )
+
+    @property
+    def weight_files(self) -> Mapping[str, str]:
+        """The files of public weights that it asks for, by the key that names each."""
+        return weight_files(self.config)
 
     def with_own_files(self, moved: Callable[[str], str]) -> Plan:
         """Returns the plan with the paths of public weights that only this machine knows."""

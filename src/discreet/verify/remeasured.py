@@ -9,7 +9,6 @@ from typing import Any
 from discreet.arrays import Floats
 from discreet.config.data import DataConfig
 from discreet.config.federation import federation_of
-from discreet.config.weight_files import with_weight_files
 from discreet.data import Federation
 from discreet.documents import read_json
 from discreet.engines.local.measure import measure, quality_of
@@ -86,7 +85,7 @@ def _exchanged(evidence: Evidence) -> bool:
 
 def _data_in(folder: Path, evidence: Evidence, plan: Plan) -> DataConfig:
     """Returns a plan's data table with the folder that it leaves out of its files, since it is private."""
-    data = with_weight_files(plan.config, lambda name: str(_inside(folder, name))).data
+    data = plan.with_own_files(lambda name: str(_inside(folder, name))).data
     update: dict[str, object] = {}
     if not isinstance(data.source, str):
         update["source"] = {silo: _source_in(folder, one) for silo, one in data.source.items()}

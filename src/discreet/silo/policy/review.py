@@ -15,7 +15,6 @@ from pathlib import Path, PurePath
 from torch import nn
 
 from discreet.config.data import features_named
-from discreet.config.weight_files import weight_files
 from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
 from discreet.plan import Plan, load_plan, parse_plan, wire_terms
@@ -219,7 +218,7 @@ def _not_of_files(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
         allowed = "one named in require.models" if kind == "network" else "no function of one's own"
         yield _not_allowed("data.transform", allowed, name)
     own = policy.data.weight_files
-    for key, path in weight_files(plan.config).items():
+    for key, path in plan.weight_files.items():
         if PurePath(path).name not in own:
             yield _not_allowed(key, "a file that 'data.weights' of the policy names", PurePath(path).name)
 
