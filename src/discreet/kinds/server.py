@@ -16,7 +16,6 @@ import numpy as np
 from pydantic import Field
 
 from discreet.arrays import Floats
-from discreet.errors import ConfigurationError
 from discreet.kinds.decay import Decay, decay_text, factor_of
 from discreet.kinds.fields import Count, Momentum, Positive, Probability, Section
 from discreet.kinds.orthogonal import orthogonalised
@@ -73,13 +72,13 @@ class ServerRule(Section):
     averages: ClassVar[bool] = False
     """Whether a round's mean alone moves a model, and what is released is a mean of such models."""
 
-    def require_fits(self, dimension: int, *, running_statistics: bool) -> None:
-        """Refuses a model whose weights the rule cannot step; any model fits the rules of numbers alone.
+    moves_statistics: ClassVar[bool] = True
+    """Whether batch norm's running statistics can be moved like weights."""
 
-        Args:
-            dimension: number of parameters.
-            running_statistics: whether the last of them are batch norm's.
-        """
+    @property
+    def num_weights(self) -> int | None:
+        """How many weights its settings describe; None if they fit any model."""
+        return None
 
     def init(self, dimension: int) -> Any:  # noqa: ARG002 - one contract for all rules
         """Returns the state before the first round, for ``dimension`` parameters."""
@@ -274,28 +273,16 @@ class MuonConfig(ServerRule):
     """
 
     is_linear: ClassVar[bool] = False
+    moves_statistics: ClassVar[bool] = False
 
     kind: Literal["muon"]
     momentum: Momentum = 0.9
     shapes: Annotated[tuple[Annotated[tuple[Count, ...], Field(min_length=1)], ...], Field(min_length=1)]
 
-    def require_fits(self, dimension: int, *, running_statistics: bool) -> None:
-        """Refuses other numbers of weights than ``shapes`` have together, and batch norm's statistics.
-
-        Raises:
-            ConfigurationError: with the key to change.
-        """
-        stated = sum(map(math.prod, self.shapes))
-        if stated != dimension:
-            raise ConfigurationError(
-                f"'training.server.shapes' must have the model's {dimension} weights together; got {stated}. "
-                "Give the shape of every trained array, in the order of model.parameters()."
-            )
-        if running_statistics:
-            raise ConfigurationError(
-                "'training.server.kind' must not be \"muon\" for a model with batch norm, whose running "
-                "statistics have no direction of descent. Use another rule, or group norm."
-            )
+    @property
+    def num_weights(self) -> int:
+        """Those of all shapes."""
+        return sum(map(math.prod, self.shapes))
 
     def init(self, dimension: int) -> Velocity:
         """Returns a velocity of zero."""

@@ -72,10 +72,25 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
     return _made(settled(config, facts), facts)
 
 
+def _require_steppable(config: Config, facts: FederationFacts) -> None:
+    """Refuses a model whose weights the server's rule cannot step."""
+    rule = config.training.server
+    if rule.num_weights not in (None, facts.dimension):
+        raise ConfigurationError(
+            f"'training.server' must describe the model's {facts.dimension} weights; got {rule.num_weights}. "
+            "Give the shape of every trained array, in the order of model.parameters()."
+        )
+    if facts.batch_norm_channels and not rule.moves_statistics:
+        raise ConfigurationError(
+            f"'training.server.kind' must not be \"{rule.kind}\" for a model with batch norm, whose running "
+            "statistics have no direction of descent. Use another rule, or group norm."
+        )
+
+
 def _made(config: Config, facts: FederationFacts) -> Plan:
     """Works out the plan of settings that are settled."""
     _require_as_many_silos(config, facts)
-    config.training.server.require_fits(facts.dimension, running_statistics=facts.batch_norm_channels > 0)
+    _require_steppable(config, facts)
     preparation = _preparation(config, facts)
     thresholds = plan_thresholds(config, len(facts.silos))
     capacities = record_capacities(config, facts.silos)

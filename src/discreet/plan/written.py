@@ -24,12 +24,7 @@ LOCAL = frozenset({"run", "speed"})
 
 def plan_json(plan: Plan) -> Json:
     """Returns a plan as plain JSON."""
-    config = with_weight_files(plan.config, lambda path: PurePath(path).name)
-    agreement = config.model_dump(mode="json", exclude=set(LOCAL), exclude_none=True)
-    agreement["data"]["source"] = without_folder(config.data.source)
-    stated = {
-        "version": PLAN_VERSION,
-        "config": agreement,
+    worked_out = {
         "facts": _facts(plan.facts),
         "capacities": plan.capacities,
         "grid": _fields(plan.grid),
@@ -41,7 +36,10 @@ def plan_json(plan: Plan) -> Json:
         **({} if plan.preparation is None else {"preparation": _questions(plan.preparation)}),
         **({"segments": [_stage(stage) for stage in plan.segments]} if plan.segments else {}),
     }
-    return to_json(stated)
+    config = with_weight_files(plan.config, lambda path: PurePath(path).name)
+    agreement = config.model_dump(mode="json", exclude=set(LOCAL), exclude_none=True)
+    agreement["data"]["source"] = without_folder(config.data.source)
+    return to_json({"version": PLAN_VERSION, "config": agreement, **worked_out})
 
 
 def _questions(plan: Plan) -> dict[str, Any]:

@@ -22,14 +22,24 @@ FACTS = FederationFacts(tuple("abcd"), (6,), 2, 1.0, 6, "0" * 64, 1, linear=True
 NORMALISED = dataclasses.replace(FACTS, dimension=40, linear=False, batch_norm_channels=5)
 
 
-def plan(local: dict[str, Any], facts: FederationFacts = FACTS, *, capacity: int = 100) -> Plan:
+def plan(
+    local: dict[str, Any],
+    facts: FederationFacts = FACTS,
+    *,
+    capacity: int = 100,
+    server: dict[str, Any] | None = None,
+) -> Plan:
     unit = "client" if local["kind"] == "clipped-update" else "record"
     config = parse_config(
         {
             "name": "x",
             "data": {"source": "heart", "record_capacity": capacity},
-            "model": {"name": "my_model:make" if facts.batch_norm_channels else "logistic"},
-            "training": {"rounds": 3, "local": {"learning_rate": 0.1, **local}},
+            "model": {"name": "logistic" if facts.linear else "my_model:make"},
+            "training": {
+                "rounds": 3,
+                "local": {"learning_rate": 0.1, **local},
+                "server": server or {"kind": "averaging"},
+            },
             "privacy": {"unit": unit, "epsilon": 2.0, "delta": 1e-5, "clip_norm": 1.0},
             "aggregation": {"min_survivors": 3},
         }
@@ -111,6 +121,13 @@ def test_batches_of_one_record_are_refused_with_batch_norm(local: dict[str, Any]
 def test_batches_of_few_records_are_told_with_batch_norm(local: dict[str, Any], told: bool) -> None:
     assert bool(few_together(plan(local, NORMALISED))) == told
     assert not few_together(plan(local))
+
+
+def test_a_rule_of_directions_does_not_move_running_statistics() -> None:
+    server = {"kind": "muon", "shapes": [[5, 8]]}
+    plan(sharded(10), dataclasses.replace(NORMALISED, batch_norm_channels=0), server=server)
+    with pytest.raises(ConfigurationError, match='"muon" for a model with batch norm'):
+        plan(sharded(10), NORMALISED, server=server)
 
 
 @pytest.mark.parametrize("channels", [-1, 20])
