@@ -92,6 +92,8 @@ def clipped_gradient_sum(
             )
         return ClippedSum(*clipped_linear_sum(head, weights, records, clip_norm, expected=expected))
     if persons is None and is_dense(model, flat_records=records.features.ndim == 2):
+        # Other networks take this word for their dropout masks; a seeded run has the same noise either way.
+        randomness.words(1)
         return ClippedSum(
             *clipped_dense_sum(model, parameters, records, clip_norm, style=style, expected=expected)
         )
