@@ -62,7 +62,7 @@ def test_a_refusal_of_empty_silos_shows_an_only_record() -> None:
 
 
 def test_logits_that_depend_on_the_place_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last rows of a product are summed in another order, as some libraries do."""
+    """Every fourth row of a product is summed in another order; libraries compute blocks of rows."""
     honest = linear.linear_rows
 
     def careless(head: Any, weights: Any, features: Any, exact: Any, labels: Any) -> linear.LinearRows:
@@ -70,7 +70,7 @@ def test_logits_that_depend_on_the_place_are_found(monkeypatch: pytest.MonkeyPat
         turned = [np.ascontiguousarray(one[:, ::-1]) for one in (weights, features, exact)]
         other = honest(head, turned[0], turned[1], turned[2], labels)
         for name in ("losses", "residuals", "norms", "usable"):
-            getattr(found, name)[-4:] = getattr(other, name)[-4:]
+            getattr(found, name)[::4] = getattr(other, name)[::4]
         return found
 
     monkeypatch.setattr(linear, "linear_rows", careless)

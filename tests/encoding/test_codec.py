@@ -272,7 +272,7 @@ def test_the_longest_local_training_that_a_paper_asks_for_is_weighed() -> None:
         (lambda: planned_weights([Fraction(1), Fraction(1, 10**8)]), "within 1 %"),
         (lambda: planned_weights([Fraction(0)]), "learning rates"),
         (lambda: planned_weights([Fraction(1)], Fraction(1)), "momentum"),
-        (lambda: StepWeights((1 << 24,), Fraction(1)), "below 2\\^24"),
+        (lambda: StepWeights((1 << 24,), Fraction(1)), "at most 24 bits; the largest has 25"),
         (lambda: StepWeights((1, 0), Fraction(1)), "positive integers"),
         (lambda: StepWeights((1,), Fraction(0)), "unit"),
         (lambda: StepWeights((1, 1), Fraction(1)).combine([np.zeros(2, dtype=np.int64)]), "2 step vectors"),

@@ -49,8 +49,9 @@ class FeatureCache:
             norm_bound: what no record may be longer than.
         """
         try:
-            found = np.load(place, allow_pickle=False)
-        except (OSError, ValueError, EOFError):
+            with place.open("rb") as file:
+                found = np.load(file, allow_pickle=False)
+        except Exception:  # a damaged file raises many kinds: tokenize, zipfile, memory
             found = None
         fits = isinstance(found, np.ndarray) and (found.shape, found.dtype) == (shape, np.float32)
         if found is not None and fits and largest_norm(found) <= norm_bound:  # which no NaN is

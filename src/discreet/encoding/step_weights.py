@@ -9,6 +9,7 @@ aggregate guarantee is CONDITIONAL; nothing here changes that.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -46,8 +47,9 @@ class StepWeights:
             raise ConfigurationError(f"step weights must be positive integers; got {self.weights}.")
         if not max(self.weights) < 1 << MAX_WEIGHT_BITS:
             raise ConfigurationError(
-                f"step weights must be below 2^{MAX_WEIGHT_BITS}; the largest is {max(self.weights)}. "
-                "Use rates with a small common denominator, or dyadic momentum."
+                f"step weights must have at most {MAX_WEIGHT_BITS} bits; the largest has "
+                f"{max(self.weights).bit_length()}. Where silos take steps of their own under momentum, give "
+                "all the same number. Use rates with a small common denominator, or dyadic momentum."
             )
         if not self.unit > 0:
             raise ConfigurationError(f"unit must be positive; got {self.unit}.")
@@ -102,6 +104,12 @@ def planned_weights(rates: Sequence[Fraction], momentum: Fraction = Fraction(0))
         >>> planned_weights([Fraction(1, 10)] * 40, momentum=Fraction(1, 2)).weights[-3:]
         (14336, 12288, 8192)
     """
+    return _planned(tuple(rates), momentum)
+
+
+# A review asks for the weights of one plan again and again.
+@functools.lru_cache(maxsize=16)
+def _planned(rates: tuple[Fraction, ...], momentum: Fraction) -> StepWeights:
     over = _weights_over(rates, momentum)
     if _fit(_weights_over(rates[-_LAST:], momentum).exact()) and _fit(over.exact()):
         return StepWeights(*over.exact())

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from discreet.arrays import Floats
 from discreet.encoding import Grid, Rotation, StepWeights, from_ring, planned_weights
@@ -32,6 +32,16 @@ from discreet.sampling import Poisson
 
 MOST_STEPS = 2500
 """Weights of more steps have ever more digits under momentum; whoever reads a plan works them out."""
+
+MOST_DECIMALS = 6
+"""Of the momentum, for the same reason: every step's weight has as many digits more."""
+
+
+def _of_few_decimals(momentum: float) -> float:
+    if round(momentum, MOST_DECIMALS) != momentum:
+        raise ValueError(f"it must have at most {MOST_DECIMALS} decimals")
+    return momentum
+
 
 INDEPENDENT_LOCAL_STATE = "independent-local-state"
 ASSUMPTION = (
@@ -61,7 +71,7 @@ class NoisyStepsConfig(LocalSection):
     kind: Literal["noisy-steps"]
     learning_rate: Positive
     steps: Annotated[int, Field(ge=1, le=MOST_STEPS)]
-    momentum: Momentum = 0.0
+    momentum: Annotated[Momentum, AfterValidator(_of_few_decimals)] = 0.0
     style: ClippingStyle = FLAT
 
     def describe(self) -> str:

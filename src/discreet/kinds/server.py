@@ -259,6 +259,10 @@ class AdaptiveConfig(ServerRule):
                 return second - (1.0 - self.second_decay) * squared * np.sign(second - squared)
 
 
+# Bounded, because a plan is somebody else's proposal, and the numbers of a shape are multiplied.
+Shape = Annotated[tuple[Annotated[Count, Field(le=1 << 32)], ...], Field(min_length=1, max_length=8)]
+
+
 class MuonConfig(ServerRule):
     """v ← μ·v + mean, and each of the model's arrays moves by η·decay^t along mean + μ·v, orthogonalised.
 
@@ -277,7 +281,7 @@ class MuonConfig(ServerRule):
 
     kind: Literal["muon"]
     momentum: Momentum = 0.9
-    shapes: Annotated[tuple[Annotated[tuple[Count, ...], Field(min_length=1)], ...], Field(min_length=1)]
+    shapes: Annotated[tuple[Shape, ...], Field(min_length=1, max_length=10_000)]
 
     @property
     def num_weights(self) -> int:

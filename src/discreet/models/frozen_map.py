@@ -144,7 +144,9 @@ class FrozenMap:
                 found = self.answer(record[None]).astype(np.float32)
             if found.shape == (1, self.length):
                 return np.asarray(found[0])
-        except (Exception, SystemExit):  # noqa: S110 - whatever it is, only this record may hang on it
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: S110 - panics of compiled code too: only this record may hang on it
             pass
         self.unusable += 1
         return np.zeros(self.length, dtype=np.float32)

@@ -10,6 +10,9 @@ import numpy as np
 from discreet.arrays import Float32s
 from discreet.errors import ConfigurationError
 
+MOST_OPERATORS = 1 << 20
+"""Once functions of the file's own are written out, which some bytes could double again and again."""
+
 LARGEST = 1 << 30
 """Bytes of a file that is parsed: protobuf ends at twice as many."""
 
@@ -43,7 +46,9 @@ class OnnxNetwork:
                 "'discreet[export]'"
             ) from None
         try:
-            model = inliner.inline_local_functions(onnx.load_model_from_string(data))
+            model = onnx.load_model_from_string(data)
+            _require_few_operators(model)
+            model = inliner.inline_local_functions(model)
             model.DiscardUnknownFields()
             wrong = next(_wrong_parts(model), None)
             if wrong is None:
@@ -67,6 +72,40 @@ class OnnxNetwork:
         """Returns the first output for a batch of one record."""
         kind = np.int64 if self._taken.type == "tensor(int64)" else np.float32
         return np.asarray(self._session.run(None, {self._taken.name: record.astype(kind)})[0])
+
+
+def _require_few_operators(model: Any) -> None:
+    """Counts operators as if the file's own functions were written out.
+
+    Raises:
+        ValueError: if they are too many, or a function calls itself.
+    """
+    functions = {(function.domain, function.name): function for function in model.functions}
+    counted: dict[tuple[str, str], int] = {}
+    open_ones: set[tuple[str, str]] = set()
+
+    def count(message: Any) -> int:
+        found = 0
+        if message.DESCRIPTOR.name == "NodeProto":
+            key = message.domain, message.op_type
+            found = written_out(key) if key in functions else 1
+        for field, value in message.ListFields():
+            if field.message_type is not None and field.message_type.name != "TensorProto":
+                found += sum(map(count, value if hasattr(value, "__len__") else (value,)))
+        return found
+
+    def written_out(key: tuple[str, str]) -> int:
+        if key in open_ones:
+            raise ValueError(f"its function {key[1]!r} calls itself")
+        if key not in counted:
+            open_ones.add(key)
+            counted[key] = sum(map(count, functions[key].node))
+            open_ones.discard(key)
+        return counted[key]
+
+    operators = sum(map(count, model.graph.node))
+    if operators > MOST_OPERATORS:
+        raise ValueError(f"it has more than {MOST_OPERATORS} operators when its functions are written out")
 
 
 def _wrong_parts(message: Any) -> Iterator[str]:

@@ -56,7 +56,9 @@ class OwnMap:
         for place, record in enumerate(records):
             try:
                 features[place] = _checked(_vector(self.name, record.copy()), self.length)
-            except (Exception, SystemExit):  # whatever it is, only this record may hang on it
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # panics of compiled code too: only this record may hang on it
                 features[place] = 0.0
                 self.unusable += 1
         return features

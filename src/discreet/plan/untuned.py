@@ -68,6 +68,7 @@ _SURELY_CONTRACTING = 3000.0
 # Of the largest rate that is proven.
 _BELOW_LIMIT = 0.95
 _ROUNDING = 1e-9
+_TOO_SURE = "; probabilities will be surer than they should, so give residual_cap = 0.35 where they matter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +226,8 @@ def _reason(numbers: PublicNumbers, kappa: float, *, lowered: bool) -> str:
         return f"{known}, as if no silo had settings of its own; the noise is of the silo that needs most"
     short = ", or less, as longer steps would not be stable" if lowered else ""
     what = "an output, of 2 for the whole range," if numbers.number else "a logit"
-    return f"{known}: all rounds' noise then moves {what} by {kappa:.2g}{short}"
+    sure = _TOO_SURE if numbers.of_classes and numbers.outputs > 1 and numbers.cap is None else ""
+    return f"{known}: all rounds' noise then moves {what} by {kappa:.2g}{short}{sure}"
 
 
 def _many(count: int, what: str) -> str:

@@ -318,9 +318,9 @@ class Silo:
             )
         except (OwnCodeFailed, UnusableRecords) as error:
             reason = str(error)
-        except DiscreetError:
+        except (DiscreetError, KeyboardInterrupt, SystemExit):
             raise
-        except Exception as error:
+        except BaseException as error:  # panics of compiled code too
             reason = f"{type(error).__name__}: {error}"
         log(f"ATTENTION: the records could not be read, so this silo takes part without any; {reason}")
         return nothing(plan)

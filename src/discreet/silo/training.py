@@ -252,7 +252,9 @@ class SiloTraining:
         purpose = self._purpose(start.terms.round_index, start.terms.attempt, parameters)
         try:
             values = self._early.take(purpose, lambda: self._values(purpose, parameters))
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # panics of compiled code too
             # A silo that fell silent would tell what its records hold. Noise alone tells nothing.
             self._log(
                 f"ATTENTION: training failed, so this silo contributes noise only; "

@@ -69,7 +69,8 @@ def test_a_clip_that_forgets_one_layer_is_found(sampled: Prepared, monkeypatch: 
     honest = sensitivity_finding(sampled, "silo-1", trials=16, randomness=SeededRandom(1))
     assert not honest.exceeded
     assert honest.largest > 0.8 * honest.claimed
-    monkeypatch.setattr("discreet.learning.clipping.record_gradients.factors", first_layer_only)
+    for module in ("record_gradients", "dense"):
+        monkeypatch.setattr(f"discreet.learning.clipping.{module}.factors", first_layer_only)
     assert sensitivity_finding(sampled, "silo-1", trials=16, randomness=SeededRandom(1)).exceeded
 
 

@@ -62,7 +62,7 @@ def test_only_the_direction_of_a_mean_counts() -> None:
     np.testing.assert_allclose(moves[0], moves[1], rtol=1e-9)
 
 
-@pytest.mark.parametrize("shapes", [None, (), ((),), ((3, 0),), ((2.5,),)])
+@pytest.mark.parametrize("shapes", [None, (), ((),), ((3, 0),), ((2.5,),), ((1,) * 9,), ((2**33,),)])
 def test_shapes_that_are_none_are_refused(shapes: Any) -> None:
     with pytest.raises(ValidationError):
         MuonConfig.model_validate({"kind": "muon"} | ({} if shapes is None else {"shapes": shapes}))

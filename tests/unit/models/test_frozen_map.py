@@ -27,6 +27,10 @@ HERE = "tests.unit.models.test_frozen_map"
 RECORDS = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
 
 
+class Panic(BaseException):
+    """As compiled extensions raise it, which is no ``Exception``."""
+
+
 class Picky(nn.Module):
     """Raises for a crafted record, and would mix the records of a batch; counts how often it was asked."""
 
@@ -40,6 +44,8 @@ class Picky(nn.Module):
         Picky.asked += 1
         if bool((records == 100.0).any()):
             raise RuntimeError("crafted")
+        if bool((records == -100.0).any()):
+            raise Panic
         answer: torch.Tensor = self.norm(self.layer(records)) * records.mean()
         return answer
 
@@ -97,12 +103,12 @@ def test_no_record_hears_of_another_even_if_the_network_raises_or_would_mix_them
     weights: PublicWeights,
 ) -> None:
     found, crafted = FrozenMap.network(f"{HERE}:picky", weights, (3,)), RECORDS.copy()
-    crafted[2] = 100.0
+    crafted[2], crafted[4] = 100.0, -100.0
     answers, before = found(crafted), found(RECORDS)
-    np.testing.assert_array_equal(np.delete(answers, 2, axis=0), np.delete(before, 2, axis=0))
+    np.testing.assert_array_equal(np.delete(answers, [2, 4], axis=0), np.delete(before, [2, 4], axis=0))
     np.testing.assert_array_equal(found(RECORDS[3:4]), before[3:4])
-    assert (answers[2] == 0.0).all()
-    assert found.unusable == 1
+    assert (answers[[2, 4]] == 0.0).all()
+    assert found.unusable == 2
 
 
 def test_weights_in_half_precision_are_loaded_exactly(tmp_path: Path) -> None:
@@ -186,6 +192,16 @@ def test_kept_features_that_are_not_as_they_must_be_are_made_anew(
     first = federation_of(data, cache=kept)
     (file,) = kept.iterdir()
     np.save(file, damage(np.load(file)))
+    again = federation_of(data, cache=kept)
+    np.testing.assert_array_equal(first.silos[0].train.features, again.silos[0].train.features)
+
+
+@pytest.mark.parametrize("head", [b"PK\x03\x04", b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'shape': (", b""])
+def test_damaged_files_of_features_are_made_anew(head: bytes, tmp_path: Path, weights: PublicWeights) -> None:
+    data, kept = parse_data(document(tmp_path, weights)), tmp_path / "features"
+    first = federation_of(data, cache=kept)
+    (file,) = kept.iterdir()
+    file.write_bytes(head + file.read_bytes()[len(head) :] if head else b"")
     again = federation_of(data, cache=kept)
     np.testing.assert_array_equal(first.silos[0].train.features, again.silos[0].train.features)
 

@@ -121,6 +121,34 @@ def test_operators_of_the_files_own_are_written_out(tmp_path: Path) -> None:
     np.testing.assert_allclose(found(RECORDS), RECORDS + 1.0, rtol=1e-6)
 
 
+def _calling(name: str, *called: str) -> Any:
+    nodes = [
+        helper.make_node(one, ["a" if place == 0 else f"v{place}"], [f"v{place + 1}"], domain="own")
+        for place, one in enumerate(called)
+    ]
+    nodes.append(helper.make_node("Identity", [f"v{len(called)}"], ["b"]))
+    return helper.make_function("own", name, ["a"], ["b"], nodes, OPSETS[:2])
+
+
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [
+        ([_calling(f"F{n}", f"F{n + 1}", f"F{n + 1}") for n in range(30)], "more than 1048576 operators"),
+        ([_calling("F0", "F1"), _calling("F1", "F0")], "'F0' calls itself"),
+    ],
+    ids=["doubling", "circle"],
+)
+def test_functions_that_grow_without_end_are_not_written_out(
+    functions: list[Any], message: str, tmp_path: Path
+) -> None:
+    last = helper.make_function(
+        "own", "F30", ["a"], ["b"], [helper.make_node("Identity", ["a"], ["b"])], OPSETS[:1]
+    )
+    nodes = [helper.make_node("F0", ["x"], ["y"], domain="own")]
+    with pytest.raises(ConfigurationError, match=message):
+        FrozenMap.onnx(written(tmp_path, nodes, functions=[*functions, last]), (3,))
+
+
 def test_a_file_that_begins_as_one_of_onnxruntimes_own_is_read_as_onnx(tmp_path: Path) -> None:
     weights = written(tmp_path, DOUBLED, producer_name="ORTM")
     assert Path(weights.path).read_bytes()[4:8] == b"ORTM"

@@ -119,11 +119,16 @@ def test_a_table_that_is_no_part_of_the_agreement_is_refused(tmp_path: Path) -> 
         load_plan(tmp_path / "plan.json")
 
 
-@pytest.mark.parametrize(("key", "value"), [("steps", 10**12), ("steps", 1025)])
-def test_local_steps_whose_weights_nobody_can_work_out_are_refused(key: str, value: int) -> None:
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [("steps", 10**12, "2500"), ("steps", 2501, "2500"), ("momentum", 0.1234567, "6 decimals")],
+)
+def test_local_steps_whose_weights_nobody_can_work_out_are_refused(
+    key: str, value: float, allowed: str
+) -> None:
     data = load_config(HEART).model_dump(mode="json", exclude_none=True)
-    data["training"]["local"] = {"kind": "noisy-steps", "learning_rate": 0.1, key: value}
-    with pytest.raises(ConfigurationError, match="1024"):
+    data["training"]["local"] = {"kind": "noisy-steps", "learning_rate": 0.1, "steps": 2, key: value}
+    with pytest.raises(ConfigurationError, match=allowed):
         parse_config(data)
 
 

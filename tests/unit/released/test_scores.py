@@ -36,7 +36,7 @@ def test_predictions_are_the_models_row_by_row(run: Run, csv_file: Write, discre
     assert [row["prediction"] for row in rows] == run.predict(ROWS).tolist()
     probabilities = [[float(row[f"probability of {text}"]) for text in ("no", "yes")] for row in rows]
     np.testing.assert_array_equal(probabilities, run.predict_proba(ROWS))
-    called = table(discreet("predict", run.path, csv_file(), "--threshold", "0.001").out)
+    called = table(discreet("predict", run.path, csv_file(), "--threshold", "0.000001").out)
     assert {row["prediction"] for row in called} == {"yes"}
     assert [list(row.values())[2:] for row in called] == [list(row.values())[2:] for row in rows]
     said = discreet("predict", run.path, csv_file(), "--threshold", "1.5", expect=2)

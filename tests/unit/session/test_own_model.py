@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from discreet.errors import ConfigurationError
@@ -18,8 +19,8 @@ STEP: dict[str, Any] = {"local": {"kind": "single-step"}, "privacy": {"clip_norm
 
 
 def plan(model: Any) -> Any:
-    public = Arrays({}, num_classes=3, feature_shape=(2, 3))
-    data = public.public(capacity={}).model_copy(update={"record_capacity": {"a": 9, "b": 9, "c": 9}})
+    records = np.zeros((9, 2, 3), np.float32), np.zeros(9, np.int64)
+    data = Arrays(dict.fromkeys("abc", records), num_classes=3).public(capacity=9)
     return plan_training(data, target=Target(4.0), model=model, **STEP)
 
 

@@ -114,7 +114,7 @@ def clipped_dense_sum(
     length = dense_chunk(expected)
     features = torch.from_numpy(records.features).flatten(1)
     labels = torch.from_numpy(records.labels)
-    total, loss, within = torch.zeros(len(parameters), dtype=torch.float64), 0.0, 0
+    total, loss, within = features.new_zeros(len(parameters), dtype=torch.float64), 0.0, 0
     with one_thread():
         for part in chunks(len(records), length):
             count = part.stop - part.start

@@ -286,7 +286,7 @@ class BudgetTable(_Table):
     max_epsilon_per_year: PositiveNumber | None = None
     max_delta_per_year: Probability | None = None
     composition: Composing = "sum"
-    retries: Annotated[int, Field(ge=0, le=MOST_RETRIES)] = 0
+    retries: Annotated[int, Field(strict=True, ge=0, le=MOST_RETRIES)] = 0
 
     @model_validator(mode="after")
     def _retries_of_a_sum(self) -> Self:
