@@ -65,7 +65,7 @@ def main() -> None:
         times["the same on a cold page cache", 6.0] = cold
         if flower:
             rehearsal = seconds("up", str(HEART), "--out", str(folder / "up"), python=flower)
-            times["`discreet up examples/heart.toml`, 20 rounds", 90.0] = [rehearsal]
+            times["`discreet up examples/heart.toml`, 20 rounds", None] = [rehearsal]
     for (what, goal), taken in times.items():
         print(f"{what:<42} {statistics.median(taken):6.2f} s")
         keep(Row(what, statistics.median(taken), "s", goal))

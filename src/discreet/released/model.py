@@ -155,7 +155,8 @@ class Model:
         if isinstance(records, np.ndarray):
             if records.shape[1:] != shape:
                 raise ConfigurationError(
-                    f"every record must have the plan's shape {shape}; got {records.shape[1:]}."
+                    f"every record must have the plan's shape {shape}{self._of_features}; "
+                    f"got {records.shape[1:]}."
                 )
             return np.ascontiguousarray(records, dtype=np.float32)
         rules = self.require_rules()
@@ -163,6 +164,14 @@ class Model:
         for note in rules.unknown("the records", [counted]):
             warnings.warn(note, UserWarning, stacklevel=3)  # whoever called predict
         return features
+
+    @property
+    def _of_features(self) -> str:
+        """Says what arrays must hold, where a public network made the features: its weights do not travel."""
+        transform = self.plan.data.transform or ""
+        if transform.partition(":")[0] not in ("network", "onnx", "residual"):
+            return ""
+        return f", features of {transform!r} with a constant 1 behind them, scaled to the plan's norm bound"
 
     def _mapped(self, features: Float32s) -> Float32s:
         """Applies the plan's feature map to arrays; one of the user's own is imported by leave."""
@@ -185,7 +194,8 @@ class Model:
         if self.rules is None:
             raise ConfigurationError(
                 f"the model must have been trained on tables to read one; it takes arrays of shape "
-                f"{self.plan.facts.feature_shape}. Load it with discreet.load_model, and give it those."
+                f"{self.plan.facts.feature_shape}{self._of_features}. "
+                "Load it with discreet.load_model, and give it those."
             )
         return self.rules
 
