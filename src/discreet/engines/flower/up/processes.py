@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
@@ -15,6 +16,7 @@ from discreet.engines.flower.up import keeper
 _KEEPER: Final = (sys.executable, "-I", "-S", keeper.__file__)
 # A keeper that is asked to end gives its programs this long, and then kills them.
 _END_SECONDS: Final = keeper.GRACE_SECONDS + 10.0
+_ASK_AGAIN_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,12 @@ class Child:
 
     def cut(self) -> None:
         """Ends the program and all that it started at once, as a power cut would."""
-        self.ask(signal.SIGQUIT)
-        self.process.wait()
+        while True:
+            self.ask(signal.SIGQUIT)
+            # A keeper that has only begun hears nothing where its parent ignores the signal, as a shell's jobs do.
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(_ASK_AGAIN_SECONDS)
+                return
 
     def ask(self, number: signal.Signals) -> None:
         """Tells the keeper to end everything, also one that somebody has stopped."""
