@@ -51,7 +51,7 @@ class Child:
         """Ends the program and all that it started at once, as a power cut would."""
         while True:
             self.ask(signal.SIGQUIT)
-            # A keeper that has only begun does not hear what its parent ignores, as jobs of a shell do SIGQUIT.
+            # A keeper that has only begun may not hear what its parent ignores, as jobs of a shell do.
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(_ASK_AGAIN_SECONDS)
                 return
