@@ -186,14 +186,9 @@ class TailMeanConfig(ServerRule):
         return TailSum(RoundCount(over), models), models / counted if over == rounds else model
 
 
-class MomentumConfig(ServerRule):
-    """Heavy ball: v ← μ·v + mean, θ ← θ + η·decay^t·v.
+class VelocityRule(ServerRule):
+    """What rules with a velocity share: v ← μ·v + mean, and a move of η·decay^t in a direction made of it."""
 
-    Attributes:
-        momentum: μ: how much of the last velocity is kept.
-    """
-
-    kind: Literal["momentum"]
     momentum: Momentum = 0.9
 
     def init(self, dimension: int) -> Velocity:
@@ -207,9 +202,28 @@ class MomentumConfig(ServerRule):
         mean: Floats,
         rounds: int,  # noqa: ARG002 - one contract for all rules
     ) -> tuple[Velocity, Floats]:
-        """Updates the velocity, then follows it."""
+        """Updates the velocity, then moves."""
         velocity = self.momentum * state.velocity + mean
-        return Velocity(state.rounds + 1, velocity), parameters + self.rate(state.rounds) * velocity
+        moved = parameters + self.rate(state.rounds) * self.direction(velocity, mean)
+        return Velocity(state.rounds + 1, velocity), moved
+
+    @abstractmethod
+    def direction(self, velocity: Floats, mean: Floats) -> Floats:
+        """Returns the move at a learning rate of 1, from the new velocity and the round's mean."""
+
+
+class MomentumConfig(VelocityRule):
+    """Heavy ball: v ← μ·v + mean, θ ← θ + η·decay^t·v.
+
+    Attributes:
+        momentum: μ: how much of the last velocity is kept.
+    """
+
+    kind: Literal["momentum"]
+
+    def direction(self, velocity: Floats, mean: Floats) -> Floats:  # noqa: ARG002 - one contract for both
+        """Follows the velocity."""
+        return velocity
 
 
 class AdaptiveConfig(ServerRule):
@@ -263,7 +277,7 @@ class AdaptiveConfig(ServerRule):
 Shape = Annotated[tuple[Annotated[Count, Field(le=1 << 32)], ...], Field(min_length=1, max_length=8)]
 
 
-class MuonConfig(ServerRule):
+class MuonConfig(VelocityRule):
     """v ← μ·v + mean, and each of the model's arrays moves by η·decay^t along mean + μ·v, orthogonalised.
 
     A matrix moves by about the same length in every direction that its gradients have, a vector by η. So few
@@ -280,7 +294,6 @@ class MuonConfig(ServerRule):
     moves_statistics: ClassVar[bool] = False
 
     kind: Literal["muon"]
-    momentum: Momentum = 0.9
     shapes: Annotated[tuple[Shape, ...], Field(min_length=1, max_length=10_000)]
 
     @property
@@ -288,19 +301,8 @@ class MuonConfig(ServerRule):
         """Those of all shapes."""
         return sum(map(math.prod, self.shapes))
 
-    def init(self, dimension: int) -> Velocity:
-        """Returns a velocity of zero."""
-        return Velocity(0, np.zeros(dimension))
-
-    def plain_step(
-        self,
-        state: Velocity,
-        parameters: Floats,
-        mean: Floats,
-        rounds: int,  # noqa: ARG002 - one contract for all rules
-    ) -> tuple[Velocity, Floats]:
-        """Updates the velocity, then moves array by array."""
-        velocity = self.momentum * state.velocity + mean
+    def direction(self, velocity: Floats, mean: Floats) -> Floats:
+        """Looks one step ahead, and makes every array's part orthogonal."""
         ahead, moves, begin = mean + self.momentum * velocity, [], 0
         for shape in self.shapes:
             end = begin + math.prod(shape)
@@ -308,8 +310,7 @@ class MuonConfig(ServerRule):
             longer = math.sqrt(max(1.0, shape[0] / columns))
             moves.append(longer * orthogonalised(ahead[begin:end].reshape(shape)).ravel())
             begin = end
-        moved = parameters + self.rate(state.rounds) * np.concatenate(moves)
-        return Velocity(state.rounds + 1, velocity), moved
+        return np.concatenate(moves)
 
 
 ServerConfig = Annotated[

@@ -18,6 +18,7 @@ from discreet.arrays import Float32s
 from discreet.errors import ConfigurationError
 from discreet.models.onnx_file import LARGEST, OnnxNetwork
 from discreet.models.own_code import imported
+from discreet.models.per_record import features_of
 from discreet.models.public_weights import PublicWeights, fill
 
 _SCALES = (1.0, 0.0, 1e-3, 30.0, 1e4)
@@ -76,7 +77,9 @@ class FrozenMap:
 
         def answer(record: Float32s) -> Float32s:
             with torch.no_grad():
-                return np.asarray(made(torch.from_numpy(record).clone()).float().numpy())
+                found = made(torch.from_numpy(record).clone())
+                # Conversion would drop the imaginary part, with a message.
+                return np.asarray((found if found.is_complex() else found.float()).numpy())
 
         written_in = {
             spec.partition(":")[0],
@@ -139,17 +142,16 @@ class FrozenMap:
 
     def _of(self, record: Float32s) -> Float32s:
         """Returns the features of one record; zeros if there are none."""
-        try:
-            with np.errstate(all="ignore"):
-                found = self.answer(record[None]).astype(np.float32)
-            if found.shape == (1, self.length):
-                return np.asarray(found[0])
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # noqa: S110 - panics of compiled code too: only this record may hang on it
-            pass
+        found = features_of(record, self._alone, self.length)
+        if found is not None:
+            return found
         self.unusable += 1
         return np.zeros(self.length, dtype=np.float32)
+
+    def _alone(self, record: Float32s) -> Float32s:
+        with np.errstate(all="ignore"):  # one record's overflow must not become a message
+            (found,) = self.answer(record[None])
+        return np.asarray(found)
 
 
 def _digest(modules: Iterable[str]) -> str:

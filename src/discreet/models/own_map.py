@@ -10,6 +10,7 @@ import numpy as np
 from discreet.arrays import Float32s
 from discreet.errors import ConfigurationError
 from discreet.models.own_code import imported
+from discreet.models.per_record import as_vector, features_of
 
 
 @dataclass(slots=True)
@@ -54,13 +55,11 @@ class OwnMap:
         """Returns the features of records, shape ``(n, length)``."""
         features = np.zeros((len(records), self.length), dtype=np.float32)
         for place, record in enumerate(records):
-            try:
-                features[place] = _checked(_vector(self.name, record.copy()), self.length)
-            except KeyboardInterrupt:
-                raise
-            except BaseException:  # panics of compiled code too: only this record may hang on it
-                features[place] = 0.0
+            found = features_of(record.copy(), lambda one: _vector(self.name, one), self.length)
+            if found is None:
                 self.unusable += 1
+            else:
+                features[place] = found
         return features
 
 
@@ -72,20 +71,4 @@ def _vector(name: str, record: Float32s) -> Float32s:
     """
     function = imported(name, "feature map")
     with np.errstate(all="ignore"):  # one record's overflow must not become a message
-        return _as_vector(function(record))
-
-
-def _as_vector(returned: object) -> Float32s:
-    given = np.asarray(returned)
-    if given.dtype.kind not in "fiub":
-        raise TypeError(f"it returned {given.dtype}, no real numbers")
-    if given.ndim != 1 or not given.size:
-        raise ValueError(f"it returned the shape {given.shape}, no vector")
-    return given.astype(np.float32)
-
-
-def _checked(vector: Float32s, length: int) -> Float32s:
-    """Refuses another length; one number would otherwise fill the whole row."""
-    if len(vector) != length:
-        raise ValueError(f"it must return {length} numbers; got {len(vector)}")
-    return vector
+        return as_vector(function(record))

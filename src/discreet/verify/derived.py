@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+from discreet.documents import shown
 from discreet.engines.local.measure import measured_names
 from discreet.plan import composable_cost, guarantees_after
 from discreet.privacy.ledger import Completed, Resumed
@@ -84,6 +86,16 @@ def _evaluated(evidence: Evidence) -> dict[int, Evaluated]:
     return {one.after: one for one in evaluated_from(arrays)}
 
 
+def _require_files(stated: Any, folder: Path) -> None:
+    """Refuses a list of files that names one which is not there, or one twice."""
+    present = {path.name for path in folder.iterdir()}
+    for name in stated:
+        if name not in present:
+            raise VerificationFailure(f"{shown(str(name), 60)} must be there, as result.json says.")
+    if sorted(set(stated)) != stated:
+        raise VerificationFailure("'files' of result.json must name each file once and in order.")
+
+
 def check_result(evidence: Evidence) -> Finding:
     """Works the result out again: budget and guarantees from plan and ledger, the rest from other files.
 
@@ -114,6 +126,7 @@ def check_result(evidence: Evidence) -> Finding:
         found["held_out"] = said.to_json()
     require_keys(stated, {*found, "metrics", "finished", "files"}, "result.json")
     require_same({name: stated.get(name) for name in found}, found, "result.json")
+    _require_files(stated.get("files", []), directory.path)
     for where, said_of_model in stated_measurements(evidence.run).items():
         require_keys(said_of_model, measured_names(plan), where)
     if line is None and stated.get("metrics"):

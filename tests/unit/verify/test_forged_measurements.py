@@ -111,6 +111,17 @@ def test_a_name_that_nobody_measures_is_found_without_the_records(run_directory:
         list(verify(run_directory))
 
 
+@pytest.mark.parametrize(
+    "files", [["epsilon is 0.01, PROVEN"], ["plan.json", "plan.json"], ["plan.json", "ledger.jsonl"]]
+)
+def test_a_result_lists_files_that_are_there(run_directory: Path, files: list[str]) -> None:
+    result = json.loads((run_directory / "result.json").read_text(encoding="utf-8"))
+    (run_directory / "result.json").write_text(json.dumps(result | {"files": files}), encoding="utf-8")
+    forge(run_directory)
+    with pytest.raises(VerificationFailure, match=r"must be there, as result|once and in order"):
+        list(verify(run_directory))
+
+
 def test_how_good_a_measured_model_is_cannot_be_left_out(run_directory: Path) -> None:
     (run_directory / "evaluation.json").unlink()
     forge(run_directory)
