@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from discreet.plan.plan import Plan
 
 
-def parts(plan: Plan, releases: int) -> tuple[tuple[Plan, int], ...]:
+def parts(plan: Plan, releases: int, evaluated: int | None = None) -> tuple[tuple[Plan, int], ...]:
     """Returns plans without evaluations, with how many of the first releases are theirs.
+
+    ``evaluated`` says how many of them are evaluations where that is not as the plan's order has it.
 
     Guarantee:
         No unit's records are in two of them, so that all releases together satisfy the weakest of the
@@ -23,7 +25,8 @@ def parts(plan: Plan, releases: int) -> tuple[tuple[Plan, int], ...]:
     """
     if plan.evaluation is None:
         return ((plan, releases),)
-    evaluated = plan.order.evaluated(releases)
+    if evaluated is None:
+        evaluated = plan.order.evaluated(releases)
     alone = dataclasses.replace(plan, evaluation=None)
     return (alone, releases - evaluated), (plan.evaluation, evaluated)
 

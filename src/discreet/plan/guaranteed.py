@@ -59,8 +59,11 @@ def against(
     aborted: int = 0,
     over: bool = False,
     silo: str | None = None,
+    evaluated: int | None = None,
 ) -> Guarantee:
     """Returns the guarantee of so many releases; `adversary_guarantee` says what the arguments mean.
+
+    ``evaluated`` of them are evaluations; without it, as many as are among the first so many.
 
     Where held-out units are asked, it is the weaker of the two that the sides have (`parts`). Where silos
     differ, it is that of the units of ``silo``, or the weakest of all silos'.
@@ -78,7 +81,7 @@ def against(
             besides=rounds - count,
             silo=one,
         )
-        for part, count in parts(plan, rounds)
+        for part, count in parts(plan, rounds, evaluated)
         for one in about
     ]
     if plan.evaluation is not None:

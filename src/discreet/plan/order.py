@@ -27,6 +27,8 @@ class Order:
         every: how many lie between two evaluations; None where there are none.
         preparing: how many releases come before the first round.
         segments: how many rounds each segment has, ``rounds`` in all; none where all rounds are alike.
+        room: how many rounds more follow the last release, and as many evaluations where there are any,
+            behind a further preparation where there is one. Then all begins anew.
 
     Example:
         >>> order = Order(rounds=5, every=2)
@@ -38,6 +40,7 @@ class Order:
     every: int | None = None
     preparing: int = 0
     segments: tuple[int, ...] = ()
+    room: int = 0
 
     @property
     def evaluations(self) -> int:
@@ -46,8 +49,14 @@ class Order:
 
     @property
     def releases(self) -> int:
-        """All together."""
+        """All together, without the room behind them."""
         return self.preparing + self.rounds + self.evaluations
+
+    @property
+    def with_room(self) -> int:
+        """All together, and the room behind them."""
+        tried_again = self.preparing + self.room * (1 if self.every is None else 2)
+        return self.releases + (tried_again if self.room else 0)
 
     @property
     def first_round(self) -> int:
@@ -73,13 +82,18 @@ class Order:
 
     def evaluated(self, releases: int) -> int:
         """Returns how many of the first so many releases are evaluations; more than all begin them anew."""
-        whole, more = divmod(releases, self.releases)
-        begun = 0 if self.every is None else max(0, more - self.preparing) // (self.every + 1)
-        return whole * self.evaluations + begun
+        if self.every is None:
+            return 0
+        whole, more = divmod(releases, self.with_room)
+        planned, again = min(more, self.releases), max(0, more - self.releases)
+        begun = max(0, planned - self.preparing) // (self.every + 1)
+        # The last evaluation may follow fewer rounds than the others.
+        begun = self.evaluations if planned == self.releases else begun
+        return whole * (self.evaluations + self.room) + begun + max(0, again - self.preparing) // 2
 
     def prepared(self, releases: int) -> int:
         """Returns how many of the first so many releases prepare; more than all begin them anew."""
-        whole, more = divmod(releases, self.releases)
+        whole, more = divmod(releases - self.evaluated(releases), self.preparing + self.rounds)
         return whole * self.preparing + min(more, self.preparing)
 
     def round_of(self, release: int) -> int:
@@ -112,9 +126,9 @@ class Order:
 
     def by_sort(self, releases: int) -> Counter[str | None]:
         """Returns how many of so many releases are of each sort; more than planned begin all of them anew."""
-        whole, more = divmod(releases, self.releases)
+        whole, more = divmod(releases, self.with_room)
         rounds = tuple(map(_segment_name, range(len(self.segments)))) or (None,)
-        all_of_them, begun = self._counts(self.releases), self._counts(more)
+        all_of_them, begun = self._counts(self.with_room), self._counts(more)
         names = (*rounds, EVALUATION, PREPARATION)
         return Counter({name: whole * all_of_them[name] + begun[name] for name in names})
 

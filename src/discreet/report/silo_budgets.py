@@ -41,7 +41,7 @@ class _Stated(BaseModel):
         used_epsilon: where a filter composes them, everything with the whole of this training, at the
             whole δ.
         used_share: likewise, the share of the filter's budget.
-        retries: rounds beyond the plan that are charged with it.
+        retries: rounds, and evaluations, beyond the plan that are charged with it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -157,10 +157,10 @@ class Odometer:
     @property
     def composed_text(self) -> str:
         """Says in one sentence how trainings add up."""
-        room = (
-            f"; the charge of each covers {count_of(self.retries, 'further attempt')}" if self.retries else ""
-        )
-        return self.limits.composed_text + room
+        if not self.retries:
+            return self.limits.composed_text
+        room = count_of(self.retries, "further attempt")
+        return f"{self.limits.composed_text}; the charge of each covers {room} at rounds, and at evaluations"
 
 
 def odometer(policy: Policy, entries: tuple[Entry, ...], today: date) -> Odometer:
@@ -279,7 +279,7 @@ def _moments(account: Account, entries: Sequence[Entry], limits: Limits) -> tupl
     for plan, day, releases in _runs(entries):
         counts.setdefault(plan, Counter()).update(releases)
         charges = {digest: (account.charged[digest][0], count) for digest, count in counts.items()}
-        known = {digest: (one, one.plan.order.covering(count)) for digest, (one, count) in charges.items()}
+        known = {digest: (one, one.order.covering(count)) for digest, (one, count) in charges.items()}
         by_then = replace(account, charged=known)
         found.append(Moment(day, plan, releases.total(), _level(by_then, limits)))
     return tuple(found)

@@ -189,15 +189,14 @@ class SiloTraining:
             raise PolicyRefusal(RefusalCode.EXPIRED, f"{self._policy.silo}'s policy expired in the meantime.")
         forgiven, year = self._entered and self._believes_abort(start), self._book.today().year
         account = self._book.state.account(self._ledger.charged(), self._ledger.charged(year))
-        plan, sort = self._approval.plan, self._approval.plan.order.sort_of(start.terms.round_index)
+        charge, sort = self._approval.charge, self._approval.plan.order.sort_of(start.terms.round_index)
         releases, of_year = (
-            plan.order.covering(
+            charge.order.covering(
                 self._ledger.charged_next(self._plan_digest, sort, year=one, forgiven=forgiven)
             )
             for one in (None, year)
         )
-        budget, charge = self._policy.budget, self._approval.charge
-        account.require(budget, charge, releases, of_year)
+        account.require(self._policy.budget, charge, releases, of_year)
         self._charged = account.including(charge, releases, of_year)
 
     def _context(self, release: int, delivery: Deliver) -> bytes | None:

@@ -13,13 +13,15 @@ import pytest
 
 from discreet.accounting.odometer import AdaptiveFilter, Composition
 from discreet.plan import Plan
-from discreet.plan.counted import composition
+from discreet.plan.counted import composition, parts
+from discreet.plan.guaranteed import against
 from discreet.plan.order import EVALUATION, PREPARATION, Order
 from discreet.plan.releases import event_for
 from discreet.privacy.ledger import charged_in
 from discreet.silo.policy import Account, Charge
 from discreet.silo.policy.ledger import SiloLedger
 from tests.unit.plan.test_segments import plan
+from tests.unit.session.test_evaluated_training import planned as evaluated
 
 DAY = date(2026, 3, 1)
 
@@ -63,13 +65,52 @@ def test_whoever_was_in_a_round_is_charged_for_its_segment(made: Plan) -> None:
     ],
     ids=repr,
 )
-def test_room_for_retries_covers_any_of_them(order: Order) -> None:
+@pytest.mark.parametrize("retries", [1, 2])
+def test_room_for_retries_is_for_as_many_of_each_side_and_no_more(order: Order, retries: int) -> None:
+    """Whatever is tried again, in any order: rounds of any segment, evaluations, and the preparation once."""
     plan: Any = SimpleNamespace(order=order, releases=order.releases, timetable=None)
-    sorts = {order.sort_of(release) for release in range(1, order.releases + 1)} - {PREPARATION}
-    assert Charge(plan, 1).covered == order.releases
-    for tried in product(sorts, repeat=2):
-        asked = order.by_sort(order.releases) + Counter(tried) + Counter({PREPARATION: order.preparing})
-        assert order.releases < order.covering(asked) <= Charge(plan, 1, retries=2).covered
+    charge = Charge(plan, 1, retries=retries)
+    planned, room = order.by_sort(order.releases), charge.order.by_sort(charge.covered)
+    assert Charge(plan, 1).covered == order.releases == Charge(plan, 1).order.covering(planned)
+    sorts = [sort for sort, count in planned.items() if count]
+    assert {sort: room[sort] - planned[sort] for sort in sorts} == {
+        sort: 1 if sort == PREPARATION else retries for sort in sorts
+    }
+    for tried in product(sorts, repeat=2 * retries):
+        again = Counter(tried)
+        rounds = sum(count for sort, count in again.items() if sort not in (EVALUATION, PREPARATION))
+        fits = max(rounds, again[EVALUATION]) <= retries and again[PREPARATION] <= 1
+        covered = charge.order.covering(planned + again) <= charge.covered
+        # Of segments each has the room, so that more than one may use it.
+        assert covered == fits or (covered and order.segments)
+        assert not covered or all(planned[sort] + again[sort] <= room[sort] for sort in sorts)
+
+
+@pytest.mark.parametrize("order", [Order(3), Order(3, every=2), Order(2, every=1, preparing=1)], ids=repr)
+def test_what_is_charged_bounds_every_sequence_of_requests(order: Order) -> None:
+    """All of them to twice the plan: never more of a sort than the trainings that are charged have of it."""
+    plan: Any = SimpleNamespace(order=order, releases=order.releases, timetable=None)
+    charge = Charge(plan, 1, retries=1)
+    one: Any = SimpleNamespace(epsilon=1.0, delta=0.0)
+    charge._known[charge.covered] = one
+    room = charge.order.by_sort(charge.covered)
+    for asked in product(*(range(2 * count + 1) for count in room.values())):
+        counts = Counter(dict(zip(room, asked, strict=True)))
+        trainings, _ = charge.added(charge.order.covering(counts) if counts.total() else 0)
+        assert all(count <= trainings * room[sort] for sort, count in counts.items())
+
+
+def test_a_retry_of_a_side_costs_that_side_one_release_more() -> None:
+    """What is composed of the most rounds, or of the most evaluations: exactly that, and not their mix."""
+    made = evaluated({"every": 3, "epsilon": 7.9})
+    charge, (alone, asked) = Charge(made, 1, retries=1), (part for part, _ in parts(made, made.releases))
+    assert (made.rounds, made.order.evaluations, charge.covered) == (6, 2, 10)
+    sides = [
+        against(part, charge.adversary, charge.honest_silos, rounds=count).epsilon
+        for part, count in ((alone, 7), (asked, 3))
+    ]
+    assert sides[1] > sides[0]
+    assert charge.whole.epsilon == max(sides) < Charge(made, 1).cost(12).epsilon
 
 
 def test_room_for_retries_is_charged_from_the_first_release_on(made: Plan) -> None:

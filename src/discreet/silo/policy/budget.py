@@ -20,6 +20,7 @@ from discreet.plan.counted import (
     parts,
 )
 from discreet.plan.guaranteed import against
+from discreet.plan.order import Order
 from discreet.plan.seen import adversary_event
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
@@ -34,8 +35,9 @@ from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 class Charge:
     """How one training is charged at a silo: its plan, how many others are assumed to collude, its name.
 
-    ``retries`` is how many rounds, beyond the plan's, are charged from the first contribution on, so that as
-    many that came to nothing may be tried again at no further charge: the policy's ``budget.retries``.
+    ``retries`` is how many rounds, beyond the plan's, are charged from the first contribution on, and how
+    many evaluations, so that as many that came to nothing may be tried again at no further charge: the
+    policy's ``budget.retries``.
 
     The charge is for what the server and other members see. It is not for a silo's own message without
     secure aggregation: a server that the plan's mode trusts is believed when it says that an attempt came to
@@ -48,6 +50,8 @@ class Charge:
     retries: int = 0
     # Its rounds are one silo's contributions, by which it is charged.
     _counted: Plan = field(init=False, repr=False, compare=False)
+    # That of the plan, with room for retries: in it a silo's contributions are counted.
+    order: Order = field(init=False, repr=False, compare=False)
     # Every round asks again what all trainings cost; the answers never change.
     _known: dict[int, Guarantee] = field(default_factory=dict, init=False, repr=False, compare=False)
     _shares: dict[AdaptiveFilter, tuple[tuple[Cost, ...], ...]] = field(
@@ -56,6 +60,7 @@ class Charge:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_counted", by_contribution(self.plan))
+        object.__setattr__(self, "order", replace(self.plan.order, room=self.retries))
 
     @classmethod
     def under(cls, plan: Plan, policy: Policy) -> Self:
@@ -101,13 +106,11 @@ class Charge:
     def covered(self) -> int:
         """Releases that are charged from the first contribution on: those planned, and room for retries.
 
-        The room is for as many rounds or evaluations more, in any mix, and for a preparation once more:
-        behind the last release the order begins anew (`Order.covering`).
+        The room is for as many rounds more, as many evaluations more, and a preparation once more. No unit
+        is in rounds and in evaluations, so that each side is charged for its own alone
+        (docs/theory/budgets.md).
         """
-        if self.retries == 0:
-            return self.planned
-        order = self.plan.order
-        return self.planned + order.preparing + self.retries * (1 + (order.every or 0))
+        return self.planned + self.order.with_room - self.order.releases
 
     @property
     def whole(self) -> Guarantee:
@@ -125,9 +128,21 @@ class Charge:
         releases = max(releases, self.covered)
         if releases not in self._known:
             self._known[releases] = against(
-                self._counted, self.adversary, self.honest_silos, rounds=releases, silo=self.silo
+                self._counted,
+                self.adversary,
+                self.honest_silos,
+                rounds=releases,
+                silo=self.silo,
+                evaluated=self.order.evaluated(releases),
             )
         return self._known[releases]
+
+    def told(self, releases: int) -> str:
+        """Says how many releases are charged for so many, and what of that is the owner's own doing."""
+        if not self.retries:
+            return f"{releases} releases"
+        room = f"room for this silo's own 'budget.retries' = {self.retries}"
+        return f"{max(releases, self.covered)} releases, which have {room},"
 
     def added(self, releases: int) -> tuple[float, float]:
         """Returns the (ε, δ) that so many releases add where ε and δ are added: of whole trainings.
@@ -234,20 +249,20 @@ class Account:
         """
         digest = charge.plan.digest()
         if of_year is None:
-            of_year = self._forecast(charge.plan, digest, releases)
+            of_year = self._forecast(charge.order, digest, releases)
         return replace(
             self,
             charged={**self.charged, digest: (charge, releases)},
             of_year={**self.of_year, digest: of_year},
         )
 
-    def _forecast(self, plan: Plan, digest: str, releases: int) -> int:
+    def _forecast(self, order: Order, digest: str, releases: int) -> int:
         if digest not in self.by_sort:
             _, before = self.charged.get(digest, (None, 0))
             return max(0, self.of_year.get(digest, 0) + releases - before)
         in_all, in_year = map(Counter, self.by_sort[digest])
         # Subtraction of counters keeps what is positive.
-        return plan.order.covering(in_year + (plan.order.by_sort(releases) - in_all))
+        return order.covering(in_year + (order.by_sort(releases) - in_all))
 
     @property
     def this_year(self) -> Account:
@@ -294,11 +309,11 @@ class Account:
     ) -> Iterator[PolicyRefusal]:
         """Yields a refusal for each rule of the budget that so many releases of a training would break."""
         cost = charge.cost(releases)
-        told = max(releases, charge.covered) if charge.retries else releases
+        told = charge.told(releases)
         yield from _beyond(
             ("max_epsilon_per_training", cost.epsilon, budget.max_epsilon_per_training),
             ("max_delta_per_training", cost.delta, budget.max_delta_per_training),
-            releases=told,
+            told=told,
         )
         yield from self._another_unit(charge)
         if unfixed := self.unfixed():
@@ -359,20 +374,20 @@ class Account:
 
 
 def _no_room(
-    account: Account, limits: Limits, keys: tuple[str, str], releases: int
+    account: Account, limits: Limits, keys: tuple[str, str], told: str
 ) -> Iterator[PolicyRefusal]:
     """Yields a refusal for each of the limits, named by ``keys``, that would be exceeded."""
     empty = filter_of(limits)
     if empty is None:
         used = zip(keys, account.total(limits), limits.pair, strict=True)
-        yield from _beyond(*used, releases=releases)
+        yield from _beyond(*used, told=told)
         return
     try:
         empty.after(account._of_filter(empty))
     except BudgetExhausted:
         yield PolicyRefusal(
             RefusalCode.BUDGET,
-            f"{releases} releases must stay within this silo's 'budget.{keys[0]}' = {limits.epsilon} at "
+            f"{told} must stay within this silo's 'budget.{keys[0]}' = {limits.epsilon} at "
             f"'budget.{keys[1]}' = {limits.delta:g}, composed by {limits.composition}; with them "
             f"{100.0 * account.share(limits):.4g} % of that would be used. Ask for fewer rounds or more "
             "noise; only the data owner can decide on another budget.",
@@ -381,13 +396,13 @@ def _no_room(
         yield refusal
 
 
-def _beyond(*used: tuple[str, float, float], releases: int) -> Iterator[PolicyRefusal]:
+def _beyond(*used: tuple[str, float, float], told: str) -> Iterator[PolicyRefusal]:
     """Yields a refusal for each key of the policy whose value is above its limit."""
     for key, value, limit in used:
         if not value <= limit:
             cost = epsilon_text(value) if "epsilon" in key else delta_text(value)
             yield PolicyRefusal(
                 RefusalCode.BUDGET,
-                f"{releases} releases must stay within this silo's 'budget.{key}' = {limit}; they come to "
+                f"{told} must stay within this silo's 'budget.{key}' = {limit}; they come to "
                 f"{cost}. Ask for fewer rounds or more noise; only the data owner can raise the limit.",
             )

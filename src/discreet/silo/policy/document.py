@@ -275,8 +275,9 @@ class BudgetTable(_Table):
             a tenth more, for plans without sampling. A filter's limits are written down before the first
             contribution, with all of `Fixed`, and cannot be changed.
         retries: under ``sum``, how many failed rounds of a training may be tried again at no further charge:
-            each training is charged, from its first contribution on, for as many rounds more than its plan
-            has. It cannot be changed after the first contribution. A filter has no need of it.
+            each training is charged, from its first contribution on, for as many rounds, and evaluations,
+            more than its plan has. It cannot be changed after the first contribution. A filter has no need
+            of it.
     """
 
     max_epsilon: PositiveNumber
