@@ -123,8 +123,7 @@ class SiloState:
         """
         charges = {digest: self._charge(digest) for digest in trainings}
         charged = {
-            digest: (charge, charge.order.covering(trainings[digest]))
-            for digest, charge in charges.items()
+            digest: (charge, charge.order.covering(trainings[digest])) for digest, charge in charges.items()
         }
         now = {digest: charges[digest].order.covering(count) for digest, count in of_year.items()}
         by_sort = {digest: (count, of_year.get(digest, {})) for digest, count in trainings.items()}

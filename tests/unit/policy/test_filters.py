@@ -190,7 +190,7 @@ def test_room_for_retries_stands_and_a_sums_limits_may_still_move() -> None:
     stood.require(wide, room, 21)
     with pytest.raises(PolicyRefusal, match=r"22 releases, .*'budget.max_epsilon' = 1.03"):
         stood.require(wide, room, 22)
-    said = r"21 releases, which have room for this silo's own 'budget.retries' = 1, must stay within .* = 1.01"
+    said = r"21 releases, which have room for this silo's own 'budget.retries' = 1, must stay .* = 1.01"
     with pytest.raises(PolicyRefusal, match=said):
         stood.require(wide.model_copy(update={"max_epsilon": 1.01}), room, 1)
     with pytest.raises(PolicyRefusal, match=r"^21 releases must stay within .*'budget.max_epsilon'"):

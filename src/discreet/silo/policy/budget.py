@@ -373,9 +373,7 @@ class Account:
         )
 
 
-def _no_room(
-    account: Account, limits: Limits, keys: tuple[str, str], told: str
-) -> Iterator[PolicyRefusal]:
+def _no_room(account: Account, limits: Limits, keys: tuple[str, str], told: str) -> Iterator[PolicyRefusal]:
     """Yields a refusal for each of the limits, named by ``keys``, that would be exceeded."""
     empty = filter_of(limits)
     if empty is None:
