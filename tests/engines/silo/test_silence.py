@@ -159,32 +159,24 @@ def test_the_owner_is_told_in_the_log(tables: Callable[..., Any], direct_wire: t
     assert any("30 of 60 training records are more than its record_capacity of 30" in line for line in log)
 
 
-def test_code_of_the_owner_that_fails_makes_the_silo_an_empty_one(
-    tables: Callable[..., Any],
-    direct_wire: type[DirectWire],
-    expected: tuple[list[tuple[str, int, bytes]], list[str]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+class Panic(BaseException):
+    """As compiled extensions raise it, which is no ``Exception``."""
+
+
+def records_raise(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> dict[str, str]:
+    """The owner's code for the records fails; returns the settings of a silo with it."""
     module = types.ModuleType("failing_records")
 
     def records(**_: Any) -> None:
-        raise ValueError("patient 7 has no age")
+        raise error
 
     module.__dict__["records"] = records
     monkeypatch.setitem(sys.modules, "failing_records", module)
-    consortium, log = tables(source="failing_records:records")
-    assert trained(consortium, direct_wire) == expected
-    assert any("without any; " in line and "patient 7" in line for line in log)
+    return {"source": "failing_records:records"}
 
 
-@pytest.mark.parametrize("error", [RuntimeError("NaN in row 3"), MemoryError()])
-def test_training_that_fails_on_the_records_contributes_noise(
-    tables: Callable[..., Any],
-    direct_wire: type[DirectWire],
-    expected: tuple[list[tuple[str, int, bytes]], list[str]],
-    monkeypatch: pytest.MonkeyPatch,
-    error: MemoryError | RuntimeError,
-) -> None:
+def training_raises(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> dict[str, str]:
+    """Training fails where there are records; returns the settings of a silo with it."""
     from discreet.silo import training
 
     real = contribute
@@ -195,9 +187,48 @@ def test_training_that_fails_on_the_records_contributes_noise(
         return real(plan, silo, release, records=records, **rest)
 
     monkeypatch.setattr(training, "contribute", failing)
-    consortium, log = tables()
+    return {}
+
+
+@pytest.mark.parametrize("error", [ValueError("patient 7 has no age"), Panic("patient 7")], ids=repr)
+def test_code_of_the_owner_that_fails_makes_the_silo_an_empty_one(
+    tables: Callable[..., Any],
+    direct_wire: type[DirectWire],
+    expected: tuple[list[tuple[str, int, bytes]], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+) -> None:
+    consortium, log = tables(**records_raise(monkeypatch, error))
+    assert trained(consortium, direct_wire) == expected
+    assert any("without any; " in line and "patient 7" in line for line in log)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("NaN in row 3"), MemoryError(), Panic("row 3")], ids=repr)
+def test_training_that_fails_on_the_records_contributes_noise(
+    tables: Callable[..., Any],
+    direct_wire: type[DirectWire],
+    expected: tuple[list[tuple[str, int, bytes]], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+) -> None:
+    consortium, log = tables(**training_raises(monkeypatch, error))
     assert trained(consortium, direct_wire) == expected
     assert sum("contributes noise only" in line for line in log) == 2
+
+
+@pytest.mark.parametrize("raises", [records_raise, training_raises])
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
+def test_whoever_ends_the_process_ends_it(
+    tables: Callable[..., Any],
+    direct_wire: type[DirectWire],
+    monkeypatch: pytest.MonkeyPatch,
+    raises: Callable[[pytest.MonkeyPatch, BaseException], dict[str, str]],
+    end: type[BaseException],
+) -> None:
+    consortium, log = tables(**raises(monkeypatch, end()))
+    with pytest.raises(end):
+        trained(consortium, direct_wire)
+    assert not any("ATTENTION" in line for line in log)
 
 
 @pytest.mark.parametrize("weight", [np.nan, np.inf, -2 * LARGEST_WEIGHT])

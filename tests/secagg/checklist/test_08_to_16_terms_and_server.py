@@ -372,6 +372,21 @@ def test_13_nobody_sends_in_the_name_of_another(make_world: MakeWorld) -> None:
     assert world.server.receive("client-1", world.write(masked)).code == "out-of-order"
 
 
+def test_13_whoever_shares_no_secrets_is_sent_no_boxes_and_cannot_come_back(make_world: MakeWorld) -> None:
+    world = make_world()
+    world.upload(world.advertise())
+    replies = world.deliver(world.server.close_stage())
+    late = replies.pop("client-4")
+    world.upload(replies)
+    outgoing = world.server.close_stage()
+    assert outgoing.keys() == set(world.names[:4])
+    for number, name in enumerate(world.names[:4]):
+        told = world.read(outgoing[name])
+        assert told.sharers == (0, 1, 2, 3)
+        assert {sender for sender, _ in told.boxes} == {0, 1, 2, 3} - {number}
+    assert world.server.receive("client-4", late).code == "out-of-order"
+
+
 @pytest.mark.parametrize("n", [1, 2])
 def test_15_a_sum_of_two_is_no_sum(terms_of: Callable[..., SumTerms], n: int) -> None:
     with pytest.raises(ConfigurationError, match="clients must be 3"):

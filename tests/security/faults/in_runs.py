@@ -100,6 +100,20 @@ IN_RUNS = (
         "if False:",
         (KEPT,),
     ),
+    Mutant(
+        "survivors in any order, and twice",
+        VERIFY + "evidence.py",
+        "if known != release.survivors or",
+        "if set(known) != set(release.survivors) or",
+        ("tests/unit/verify/test_forged_forms.py",),
+    ),
+    Mutant(
+        "one number is as far off as all of them together",
+        VERIFY + "summed.py",
+        "if not (within and float(off @ off)",
+        "if not (float(off @ off)",
+        ("tests/unit/verify/test_summed.py",),
+    ),
     # --- documents
     Mutant(
         "any depth",

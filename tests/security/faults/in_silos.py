@@ -120,7 +120,7 @@ IN_SILOS = (
     Mutant(
         "no budget in a round",
         SILO + "training.py",
-        "        account.require(budget, charge, releases, of_year)\n",
+        "        account.require(self._policy.budget, charge, releases, of_year)\n",
         "",
         (attack("attempts_beyond_the_budget"), LIARS),
     ),
@@ -181,6 +181,20 @@ IN_SILOS = (
         SILO + "training.py",
         "        except BaseException as error:  # panics of compiled code too\n            # A silo",
         "        except ZeroDivisionError as error:\n            # A silo",
+        ("tests/engines/silo/test_silence.py",),
+    ),
+    Mutant(
+        "a panic in training ends a silo",
+        SILO + "training.py",
+        "        except BaseException as error:  # panics of compiled code too\n            # A silo",
+        "        except Exception as error:\n            # A silo",
+        ("tests/engines/silo/test_silence.py",),
+    ),
+    Mutant(
+        "a panic over records ends a silo",
+        SILO + "silo.py",
+        "except BaseException as error:  # panics of compiled code too",
+        "except Exception as error:",
         ("tests/engines/silo/test_silence.py",),
     ),
     Mutant(

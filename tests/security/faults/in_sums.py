@@ -8,6 +8,13 @@ PATHS = ("tests/secagg/test_key_paths.py", "tests/secagg/unit/test_merkle.py")
 
 IN_SUMS = (
     Mutant(
+        "boxes for whoever shared nothing",
+        SECAGG + "server/setup.py",
+        "                if receiver in by_receiver:\n                    by_receiver[receiver].append(",
+        "                if True:\n                    by_receiver.setdefault(receiver, []).append(",
+        ("tests/secagg/checklist/test_08_to_16_terms_and_server.py",),
+    ),
+    Mutant(
         "the same key in another writing",
         SECAGG + "offers.py",
         "if not all(map(keyring.is_canonical, keys)):",

@@ -58,6 +58,9 @@ def test_a_torn_line_behind_the_last_of_the_metrics_is_found(run_directory: Path
         list(verify(run_directory))
 
 
+SILOS = ("cleveland", "hungary", "long_beach_va", "switzerland")
+
+
 @pytest.mark.parametrize(
     ("kind", "changes", "message"),
     [
@@ -67,7 +70,8 @@ def test_a_torn_line_behind_the_last_of_the_metrics_is_found(run_directory: Path
         (Opened, {"randomness": FORGED}, "'randomness' is"),
         (Completed, {"transcript": FORGED}, "'transcript' is"),
         (Completed, {"survivors": ["cleveland", "cleveland"]}, "each once and in its order"),
-        (Completed, {"survivors": ["cleveland", "hungary", "va-long-beach", "switzerland"]}, "in its order"),
+        (Completed, {"survivors": ["switzerland", "hungary", "cleveland", "long_beach_va"]}, "in its order"),
+        (Completed, {"survivors": [*SILOS, SILOS[0]]}, "each once and in its order"),
     ],
 )
 def test_a_ledger_that_says_what_nobody_wrote_is_found(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from discreet import Run, open_run
@@ -19,6 +22,7 @@ from discreet.report import write_report
 from discreet.rounds.judging import evaluated_from, held_out, noise_variance
 from discreet.rounds.preparing import PreparedBy
 from discreet.session.finish import finish, summarise
+from discreet.session.public import plan_without_data
 from discreet.verify import VerificationFailure, seal, summed
 from discreet.verify.evidence import Evidence
 from discreet.verify.remeasured import remeasure
@@ -93,6 +97,27 @@ def test_a_histogram_that_silos_did_not_release_is_found_where_the_records_are(
     assert after.verify()
     with pytest.raises(VerificationFailure, match="released in the evaluation after round 2; it is further"):
         after.verify(records=Path())
+
+
+@pytest.mark.parametrize(
+    ("deviations", "numbers", "refused"), [(6.5, 1, False), (7.5, 1, True), (3.0, 9, False), (4.2, 6, True)]
+)
+def test_one_number_may_not_be_as_far_off_as_all_of_them_together(
+    monkeypatch: pytest.MonkeyPatch, deviations: float, numbers: int, refused: bool
+) -> None:
+    """Of 24 numbers the squares may come to 91 together, and one alone to 43."""
+    ask = [{"kind": "table", "of": of} for of in (["sex", "cp"], ["exang", "restecg"])]
+    stated = {"data": DATA, "privacy": {"epsilon": 4.0, "delta": 1e-5}, "ask": ask}
+    plan = plan_without_data(parse_config(stated, source="test"))
+    assert plan.facts.dimension == 24
+    records: Any = dict.fromkeys(plan.facts.silos, SimpleNamespace(features=0, labels=0, persons=None))
+    monkeypatch.setattr(summed, "asked_vector", lambda *_: 0.0)
+    off = np.zeros(plan.facts.dimension)
+    off[:numbers] = deviations * noise_variance(plan, len(records)) ** 0.5
+    released = summed._Summed(plan, 1, off, records, "the answers")
+    found = pytest.raises(VerificationFailure, match="released in the answers") if refused else nullcontext()
+    with found:
+        summed._require_near(released)
 
 
 @pytest.mark.parametrize("deviations", [0.0, 4.0])
