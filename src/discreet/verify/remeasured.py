@@ -22,13 +22,14 @@ from discreet.rounds.preparing import ToMeasure
 from discreet.verify.evidence import Evidence, require_same, stated_measurements
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 from discreet.verify.models import built_model, may_build, prepared_of, saved_parameters
-from discreet.verify.summed import check_sums
+from discreet.verify.summed import check_sums, not_compared
 
 
 def remeasure(evidence: Evidence, folder: Path) -> Finding:
     """Loads the records that the plan names from ``folder`` and measures the released model again.
 
-    Sums that were released, over held-out records or before the first round, must lie within their noise.
+    Sums that were released, over held-out records or before the first round, must lie within their noise. Of
+    evaluations these are the ones of the released weights; how many others there were is told.
 
     Raises:
         VerificationFailure: if the measurements differ, or cannot be repeated without code of the run's own.
@@ -52,10 +53,12 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
     if not (stated or found):
         raise VerificationFailure("metrics.jsonl must hold measurements of the last release; it holds none. "
                                   "Leave --records out.")  # fmt: skip
+    told = [found] if found else []
     if stated:
-        measured = _remeasure(evidence, federation, stated)
-        found = f"{measured}; {found}" if found else measured
-    return Finding("held-out records", Basis.RECOMPUTED, found)
+        told.insert(0, _remeasure(evidence, federation, stated))
+    if others := not_compared(evidence):
+        told.append(f"{count_of(others, 'evaluation')} of weights that no file keeps NOT COMPARED")
+    return Finding("held-out records", Basis.RECOMPUTED, "; ".join(told))
 
 
 def _remeasure(evidence: Evidence, federation: Federation, stated: dict[str, dict[str, Any]]) -> str:

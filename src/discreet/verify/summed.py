@@ -76,6 +76,13 @@ def check_sums(evidence: Evidence, federation: Federation, located: Callable[[Pl
     return len(found)
 
 
+def not_compared(evidence: Evidence) -> int:
+    """Returns how many evaluations were completed that `check_sums` compares with nothing."""
+    run, weights = evidence.run, saved_parameters(evidence.run)
+    asked = sum(run.plan.order.evaluates(one.release) for one in run.spending.completed)
+    return asked - (0 if weights is None else len(_about(run, weights)))
+
+
 def _of_training_records(run: RunRecord, weights: Floats, federation: Federation) -> Iterator[_Summed]:
     """Yields the sum of the questions, or of the preparation."""
     train = {silo.name: silo.train for silo in federation.silos}
