@@ -13,7 +13,7 @@ import pytest
 from discreet.config import Config
 from discreet.config.run import Dropout
 from discreet.engines.local import LocalEngine, Opening, run
-from discreet.errors import NotEnoughSurvivors
+from discreet.errors import LedgerError, NotEnoughSurvivors
 from discreet.privacy.ledger import Completed, Intent, LedgerWriter, Lost, Resumed, read_ledger, spending
 from discreet.randomness import Label, SeededRandom
 from discreet.rounds import RoundOrder, RoundSum, RunDirectory
@@ -144,6 +144,21 @@ def test_another_config_cannot_resume(heart: Config, tmp_path: Path) -> None:
     other = heart.model_copy(update={"privacy": heart.privacy.model_copy(update={"epsilon": 2.0})})
     with pytest.raises(ValueError, match="must hold the plan that goes on"):
         run(other, tmp_path / "run", opening=Opening.RESUME)
+
+
+def test_a_state_that_the_ledger_does_not_name_is_refused_before_a_line_is_written(
+    heart: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        killed_after_the_sum(patch, 3)
+        with pytest.raises(Killed):
+            run(heart, tmp_path / "run")
+    directory = RunDirectory(tmp_path / "run")
+    before, saved = directory.ledger.read_bytes(), directory.load_state()
+    directory.save_state(saved.arrays | {"parameters": saved.arrays["parameters"] + 1.0}, saved.made)
+    with pytest.raises(LedgerError, match=r"must be the state that the ledger names"):
+        run(heart, tmp_path / "run", opening=Opening.RESUME)
+    assert directory.ledger.read_bytes() == before
 
 
 def rehearsed(heart: Config, *dropouts: Dropout) -> Config:

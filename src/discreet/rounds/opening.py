@@ -5,7 +5,7 @@ from __future__ import annotations
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.plan import Plan
 from discreet.privacy.ledger import Completed, Intent, LedgerWriter, Lost, Opened, Resumed, Spending, spending
-from discreet.rounds.directory import RunDirectory
+from discreet.rounds.directory import RunDirectory, SavedState
 from discreet.rounds.judging import evaluated_from, stops
 from discreet.rounds.record import read_record
 from discreet.rounds.state import Training
@@ -32,7 +32,7 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
     An intent without an end is `Completed` if the state that followed it is on disk, otherwise `Lost`:
     its sum may have been seen, so it stays charged and is never repeated. Where every round is charged there
     is nothing to go on with, and nothing is appended, unless the last release has no line in the metrics:
-    that a process died there is then on record.
+    that a process died there is then on record. Nothing is appended either where the saved state is another.
 
     Raises:
         ConfigurationError: if a file of the directory is a link or a device, or holds another plan.
@@ -53,6 +53,7 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
     ledger = LedgerWriter.open(directory.ledger)
     try:
         spent = spending(ledger.entries)
+        _require_state_of(directory, spent)
         if spent.pending is not None:
             _settle(directory, ledger, spent.pending)
         if not finished(plan, directory, spending(ledger.entries)) or _without_metrics(directory, ledger):
@@ -72,10 +73,7 @@ def restore(directory: RunDirectory, ledger: LedgerWriter, start: Training) -> T
     completed = spending(ledger.entries).completed
     if not completed:
         return start
-    saved = directory.load_state()
-    if saved.digest != completed[-1].led_to:
-        raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
-    return start.from_arrays(saved.arrays)
+    return start.from_arrays(_state_of(directory, completed[-1]).arrays)
 
 
 def finished(plan: Plan, directory: RunDirectory, spent: Spending) -> bool:
@@ -89,9 +87,29 @@ def finished(plan: Plan, directory: RunDirectory, spent: Spending) -> bool:
     return stops(plan, evaluated_from(directory.load_state().arrays))
 
 
+def _state_of(directory: RunDirectory, last: Completed) -> SavedState:
+    saved = directory.load_state()
+    if saved.digest != last.led_to:
+        raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
+    return saved
+
+
+def _require_state_of(directory: RunDirectory, spent: Spending) -> None:
+    """Refuses a state that neither the last completed release nor the one under way led to."""
+    if spent.completed and not _led_to(directory, spent.pending):
+        _state_of(directory, spent.completed[-1])
+
+
+def _led_to(directory: RunDirectory, pending: Intent | None) -> SavedState | None:
+    """Returns the saved state if it is the one that a release without an end led to."""
+    if pending is None or not directory.state.exists():
+        return None
+    saved = directory.load_state()
+    return saved if saved.made.release == pending.release else None
+
+
 def _settle(directory: RunDirectory, ledger: LedgerWriter, pending: Intent) -> None:
-    saved = directory.load_state() if directory.state.exists() else None
-    if saved is not None and saved.made.release == pending.release:
+    if (saved := _led_to(directory, pending)) is not None:
         ledger.append(Completed(pending.release, saved.made.survivors, saved.made.transcript, saved.digest))
         return
     ledger.append(Lost(pending.release, "the process ended between intent and completion"))
