@@ -57,10 +57,16 @@ def _wrong_errors(evidence: Evidence, quality: NumberQuality) -> str | None:
 
 def _wrong_shares(evidence: Evidence, quality: Quality) -> str | None:
     """Returns the name of a number that does not follow from the counts."""
-    counts = np.array(quality.confusion)
+    data, counts = evidence.run.plan.data, np.array(quality.confusion)
     right = int(np.trace(counts)) if counts.size else round(quality.accuracy.value * quality.records)
     again: dict[str, object] = {"accuracy": proportion(right, quality.records)}
     said: dict[str, object] = {"accuracy": quality.accuracy}
+    # Names are the plan's, so that none can state a number.
+    if quality.classes:
+        again["classes"] = tuple(data.classes or map(str, range(len(quality.classes))))
+        said["classes"] = tuple(one.name for one in quality.classes)
+    if quality.labels:
+        again["labels"], said["labels"] = data.labels, tuple(one.second.name for one in quality.labels)
     if counts.size:
         again |= {"records": int(counts.sum())}
         said |= {"records": quality.records}

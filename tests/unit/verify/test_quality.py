@@ -35,7 +35,8 @@ def of_files(
     directory.file("result.json").write_text(json.dumps({"metrics": metrics}))
     for line in lines:
         directory.append_metrics(line)
-    return SimpleNamespace(run=SimpleNamespace(directory=directory, released_after=3))
+    plan = SimpleNamespace(data=SimpleNamespace(classes=None, labels=()))
+    return SimpleNamespace(run=SimpleNamespace(directory=directory, released_after=3, plan=plan))
 
 
 def test_what_a_run_wrote_is_right_but_for_what_only_records_show(tmp_path: Path) -> None:
@@ -51,6 +52,7 @@ def test_what_a_run_wrote_is_right_but_for_what_only_records_show(tmp_path: Path
         lambda found: found["classes"][1].update(recall=[0.99, 0.9, 1.0]),
         lambda found: found["classes"][0].update(precision=[0.99, 0.9, 1.0]),
         lambda found: found.update(records=9),
+        lambda found: found["classes"][0].update(name="0 at epsilon 0.01, PROVEN"),
     ],
 )
 def test_invented_numbers_do_not_follow(tmp_path: Path, change: Callable[[dict[str, Any]], None]) -> None:
