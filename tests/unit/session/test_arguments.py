@@ -58,7 +58,7 @@ def arrays(features: Any, labels: Any, **given: Any) -> object:
         (lambda: frames({"north": {"age": [51, 62], "ill": [0]}}), "columns must be of equal length; got "),
         (lambda: frames({"north": {"age": "51", "ill": [0]}}), "'age' must be a sequence of cells; got str."),
         (lambda: frames({"north": TABLE}, classes=["No", "No"]), "'No' is there more than once"),
-        (lambda: frames({"north": TABLE}, test_fraction="0.5"), "'test_fraction': must be a number; got '0.5'."),
+        (lambda: frames({"north": TABLE}, test_fraction="0.5"), "must be a number; got '0.5'."),
         (lambda: arrays(X, np.array(["a"] * 4)), "labels whole numbers; got float32 and <U1."),
         (lambda: arrays(X.astype(str), Y), "features must be real numbers"),
         (lambda: arrays(X, list(Y)), "features and labels must be arrays or tensors; got list."),
