@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,10 +15,11 @@ from discreet.statistics.rows import Row
 _HEADER = ("what", "value", "95 % interval", "remark")
 # Longer answers are on the page and in the file.
 _MOST_ROWS = 24
+_PLACE = re.compile(r"[-\d.,e+]+$")
 
 
 def answer_listings(result: RunResult) -> list[Listing]:
-    """Returns tables of every answer; of a long one its beginning."""
+    """Returns tables of every answer; of a long one some numbers of each curve."""
     return [listing for answer in _answers(result) for listing in _listings(answer)]
 
 
@@ -50,10 +52,29 @@ def _listings(answer: Answer) -> list[Listing]:
 
 
 def _numbers(title: str, rows: Sequence[Row]) -> Listing:
-    left_out = max(0, len(rows) - _MOST_ROWS)
+    chosen = _chosen(rows)
+    left_out = len(rows) - len(chosen)
     more = ((f"{left_out} more numbers are in report.html and answers.csv",),) if left_out else ()
-    shown = (*map(_cells, rows[:_MOST_ROWS]), *more)
+    shown = (*map(_cells, chosen), *more)
     return Listing(title, _HEADER, shown, frozenset({"value", "95 % interval"}), wraps=3)
+
+
+def _chosen(rows: Sequence[Row]) -> Sequence[Row]:
+    """Returns rows enough for a screen: of each curve its ends and places between, so that none is lost."""
+    if len(rows) <= _MOST_ROWS:
+        return rows
+    curves: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        curves.setdefault(_PLACE.sub("", row.name), []).append(place)
+    lengths = [len(places) for places in curves.values()]
+    wide = (most for most in range(_MOST_ROWS, 2, -1) if sum(min(most, n) for n in lengths) <= _MOST_ROWS)
+    most = next(wide, 2)
+    kept = {
+        places[round(step * (len(places) - 1) / max(1, min(most, len(places)) - 1))]
+        for places in curves.values()
+        for step in range(min(most, len(places)))
+    }
+    return [rows[place] for place in sorted(kept)][: 2 * _MOST_ROWS]
 
 
 def _cells(row: Row) -> tuple[str, str, str, str]:

@@ -17,7 +17,7 @@ from discreet.documents import shown
 from discreet.privacy.ledger import read_ledger
 from discreet.privacy.notation import pair_text
 from discreet.silo.policy import load_policy, read_plan_file
-from discreet.silo.policy.document import Limits
+from discreet.silo.policy.limits import Limits
 from discreet.silo.spending import Level, Odometer, Proposed, odometer, proposed
 from discreet.silo.state import SiloState
 

@@ -287,6 +287,14 @@ class DataConfig(Section):
         return self
 
     @model_validator(mode="after")
+    def _classes_differ(self) -> Self:
+        """Refuses a text that would be two classes."""
+        if self.classes is not None and len(set(self.classes)) < len(self.classes):
+            twice = max(self.classes, key=self.classes.count)
+            raise ValueError(f"classes must be different texts; {twice!r} is there more than once")
+        return self
+
+    @model_validator(mode="after")
     def _several_have_two_values(self) -> Self:
         """Refuses, for several labels, what is for one."""
         if not self.several:

@@ -17,11 +17,40 @@ _OR_AUTO = {
 }
 """What the keys take for which "auto" is written in another place than their own type."""
 
+_A_DAY = "a day, as in 2020-05-17"
+_MUST_BE = {
+    "greater_than": "above {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "below {lt}",
+    "less_than_equal": "at most {le}",
+    "finite_number": "a finite number",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "a text",
+    "too_short": "a list of at least {min_length}",
+    "too_long": "a list of at most {max_length}",
+    "literal_error": "{expected}",
+    "union_tag_invalid": "a table whose {discriminator} is one of {expected_tags}",
+    "tuple_type": "a list",
+    "date_type": _A_DAY,
+    "date_parsing": _A_DAY,
+    "date_from_datetime_parsing": _A_DAY,
+    "date_from_datetime_inexact": _A_DAY,
+}
+"""What must be written, by the validator's name of what is wrong."""
+
 
 def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
     """Says what must hold and what was got for the first error, unknown keys first."""
     problems = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
-    problem = problems[0]
+    # Of a value that may be a number or a table, what is wrong inside the table that was given.
+    inside = (other for other in problems if _is_inside(other, problems[0], data))
+    problem = next(inside, problems[0])
     location = _without_tags(
         [str(part) for part in problem["loc"]], data, missing=problem["type"] == "missing"
     )
@@ -35,7 +64,7 @@ def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
     if problem["type"] == "missing":
         return f"the key {name!r} must be given; it is missing."
     got = problem["input"]
-    expected = _expected(problem["type"], got, location, data)
+    expected = _expected(problem, location, data)
     if expected:
         return f"{name!r}: must be {expected}; got {got!r}."
     message = problem["msg"].removeprefix("Value error, ")
@@ -44,13 +73,30 @@ def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
     return f"{where}{message[0].lower()}{message[1:]}{shown}."
 
 
-def _expected(kind: str, got: object, location: list[str], data: Mapping[str, Any]) -> str:
-    """Says what is to be written in place of something of another type, where that can be shown."""
+def _is_inside(problem: Any, outer: Any, data: Any) -> bool:
+    """Says whether a problem is about a part of the value that another is about."""
+    if not isinstance(outer["input"], Mapping | list | tuple):
+        return False
+    found, around = (
+        _without_tags([str(part) for part in one["loc"]], data, missing=False) for one in (problem, outer)
+    )
+    return len(found) > len(around) and found[: len(around)] == around
+
+
+def _expected(problem: Any, location: list[str], data: Mapping[str, Any]) -> str:
+    """Says what is to be written in place of what was got, where that can be shown."""
+    kind, got = problem["type"], problem["input"]
     if isinstance(got, str) and ".".join(location) in _OR_AUTO:
         return f'{_OR_AUTO[".".join(location)]}, or "auto"'
     if isinstance(got, str) and kind == "tuple_type":
         return f"a list, as in {location[-1]} = [{json.dumps(got, ensure_ascii=False)}]"
-    return f"a table{_example(location, data)}" if kind == "model_type" else ""
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        return f"a table{_example(location, data)}"
+    stated = {
+        key: f"{limit:g}" if isinstance(limit, float) else limit
+        for key, limit in problem.get("ctx", {}).items()
+    }
+    return _MUST_BE.get(kind, "").format(**stated)
 
 
 def _example(location: list[str], data: Any) -> str:
@@ -109,6 +155,18 @@ def known_keys(location: list[str], data: Any) -> list[str]:
         if kind is None or tag is None or kind in getattr(tag.annotation, "__args__", ()):
             keys.extend(model.model_fields)
     return keys
+
+
+def tables_with(key: str) -> list[str]:
+    """Returns the full names of the tables of a config that have a key, those nearest to the root first."""
+    found, pending = list[str](), [("", Config)]
+    while pending:
+        name, model = pending.pop(0)
+        if name and key in model.model_fields and name not in found:
+            found.append(name)
+        for field in model.model_fields:
+            pending += [(f"{name}.{field}".removeprefix("."), inner) for inner in _sections_of(model, field)]
+    return found
 
 
 def _sections_of(model: type[BaseModel], field: str) -> list[type[BaseModel]]:

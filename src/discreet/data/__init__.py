@@ -1,6 +1,6 @@
 """Records, silos and federations: loaded, scaled by public rules only, dealt out and split."""
 
-from discreet.data.array_source import features_in_memory, stated_shape
+from discreet.data.array_source import features_in_memory, require_held, stated_shape
 from discreet.data.facts import PublicFacts, table_columns
 from discreet.data.federation import Federation, Silo
 from discreet.data.load import IN_MEMORY, bundled_attribution, load_federation
@@ -26,6 +26,7 @@ __all__ = [
     "features_in_memory",
     "held_out",
     "load_federation",
+    "require_held",
     "scale_to_norm",
     "stated_shape",
     "table_columns",

@@ -44,16 +44,7 @@ class Part:
     labels: Array
 
     def __post_init__(self) -> None:
-        raw, labels = self.features, self.labels
-        if not (is_real(raw) and is_real(labels)):
-            raise DataError(
-                f"{self.where}: features must be real numbers and labels whole numbers; "
-                f"got {raw.dtype} and {labels.dtype}."
-            )
-        if not (raw.ndim >= 1 and labels.shape == raw.shape[:1]):
-            raise DataError(
-                f"{self.where}: every record must have one label; got shapes {raw.shape} and {labels.shape}."
-            )
+        require_labelled(self.where, self.features, self.labels)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -117,9 +108,45 @@ def records_of(parts: Sequence[Part], num_classes: int, *, pixels: bool | None =
     )
 
 
-def is_real(array: Array) -> bool:
-    """Says whether an array is of real numbers, by its type."""
-    return np.issubdtype(array.dtype, np.integer) or np.issubdtype(array.dtype, np.floating)
+def require_labelled(where: str, features: Any, labels: Any) -> None:
+    """Refuses features and labels by type and shape alone, which are public; no record is read.
+
+    Raises:
+        DataError: if they are no arrays or tensors of real numbers, or differ in length.
+    """
+    require_arrays(where, features, labels)
+    if not (is_real(features) and is_real(labels)):
+        raise DataError(
+            f"{where}: features must be real numbers and labels whole numbers; "
+            f"got {features.dtype} and {labels.dtype}."
+        )
+    shape, count = tuple(features.shape), tuple(labels.shape)
+    if not (shape and count == shape[:1]):
+        raise DataError(f"{where}: every record must have one label; got shapes {shape} and {count}.")
+
+
+def require_arrays(where: str, *given: Any) -> None:
+    """Refuses what is no array or tensor.
+
+    Raises:
+        DataError: naming what it is.
+    """
+    for one in given:
+        if not (hasattr(one, "dtype") and hasattr(one, "shape")):
+            raise DataError(
+                f"{where}: features and labels must be arrays or tensors; got {type(one).__name__}. "
+                "Make them arrays of a type that no record decides, such as numpy.float32."
+            )
+
+
+def is_real(array: Any) -> bool:
+    """Says whether an array or tensor is of real numbers, by its type."""
+    named = str(array.dtype).removeprefix("torch.")
+    try:
+        dtype = np.dtype(np.float32 if named == "bfloat16" else named)
+    except TypeError:  # a type that only another library has
+        return False
+    return np.issubdtype(dtype, np.integer) or np.issubdtype(dtype, np.floating)
 
 
 def shape_of(features: Array) -> tuple[int, ...]:

@@ -22,6 +22,8 @@ from discreet.data.array_records import (
     is_real,
     read_numbers,
     records_of,
+    require_arrays,
+    require_labelled,
     scaled,
     shape_of,
     whole_labels,
@@ -63,7 +65,7 @@ class ArrayFacts:
     @property
     def members(self) -> str:
         """What a record consists of, for messages."""
-        return "(features, labels)" if self.id is None else "(features, labels, ids)"
+        return _members(self.id is not None)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -131,6 +133,30 @@ def features_in_memory(features: Any, facts: ArrayFacts) -> Float32s:
     return features_of_array(raw, facts.feature_norm_bound, pixels=facts.pixels)
 
 
+def require_held(held: Any, silo: str, *, ids: bool) -> None:
+    """Refuses what is neither arrays nor a data set, by kinds, types and shapes alone; no record is read.
+
+    Raises:
+        DataError: naming the silo.
+    """
+    if isinstance(held, tuple):
+        if len(held) != 2 + ids:
+            raise DataError(f"{silo}: records must be {_members(ids)}; got a tuple of {len(held)}.")
+        require_labelled(silo, held[0], held[1])
+        return
+    # Python looks these up at the type, too.
+    map_style = hasattr(type(held), "__getitem__") and hasattr(type(held), "__len__")
+    if isinstance(held, _NO_DATASET) or hasattr(type(held), "__array__") or not map_style:
+        raise DataError(
+            f"{silo}: records must be a tuple {_members(ids)} of arrays, or a data set of such tuples that "
+            f"has a length; got {type(held).__name__}. Tables are for discreet.Frames."
+        )
+
+
+def _members(ids: bool) -> str:
+    return "(features, labels, ids)" if ids else "(features, labels)"
+
+
 def stated_shape(held: Any) -> tuple[int, ...] | None:
     """Returns the shape of a record as arrays state it; None for a data set, which states none unread."""
     if not isinstance(held, tuple) or not held:
@@ -141,21 +167,12 @@ def stated_shape(held: Any) -> tuple[int, ...] | None:
 
 def _held(held: Any, facts: ArrayFacts, silo: str) -> _Held:
     """Reads what a silo holds."""
-    if isinstance(held, tuple):
-        return _arrays(held, facts, silo)
-    map_style = hasattr(held, "__getitem__") and hasattr(held, "__len__")
-    if isinstance(held, _NO_DATASET) or hasattr(held, "__array__") or not map_style:
-        raise DataError(
-            f"{silo}: records must be a tuple {facts.members} of arrays, or a data set of such tuples that "
-            f"has a length; got {type(held).__name__}. Tables are for discreet.Frames."
-        )
-    return _dataset(held, facts, silo)
+    require_held(held, silo, ids=facts.id is not None)
+    return _arrays(held, facts, silo) if isinstance(held, tuple) else _dataset(held, facts, silo)
 
 
 def _arrays(held: tuple[Any, ...], facts: ArrayFacts, silo: str) -> _Held:
     """Reads arrays, which have one type and one shape for all records."""
-    if len(held) != 2 + (facts.id is not None):
-        raise DataError(f"{silo}: records must be {facts.members}; got a tuple of {len(held)}.")
     part = Part(silo, _array(held[0], silo), _array(held[1], silo))
     _require_shape(part.features, facts, silo)
     ids = None
@@ -214,13 +231,8 @@ def _record(record: Any, facts: ArrayFacts, row: Float32s) -> tuple[int, list[ob
 
 def _array(value: Any, where: str) -> Array:
     """Returns an array or a tensor as an array."""
-    value = _on_host(value)
-    if not (hasattr(value, "dtype") and hasattr(value, "__array__")):
-        raise DataError(
-            f"{where}: features and labels must be arrays or tensors; got {type(value).__name__}. "
-            "Make them arrays of a type that no record decides, such as numpy.float32."
-        )
-    return np.asarray(value)
+    require_arrays(where, value)
+    return np.asarray(_on_host(value))
 
 
 def _on_host(value: Any) -> Any:

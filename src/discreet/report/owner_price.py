@@ -9,7 +9,7 @@ from discreet.privacy.judgement import judge
 from discreet.privacy.notation import pair_text
 from discreet.report.foreign import LONGEST_TEXT, foreign
 from discreet.report.wording import status_text
-from discreet.silo.policy.document import Limits
+from discreet.silo.policy.limits import Limits
 from discreet.silo.spending import Level, Odometer, Proposed
 
 

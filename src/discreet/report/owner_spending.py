@@ -8,7 +8,7 @@ from discreet.report.foreign import foreign
 from discreet.report.html import Content, Html, table, tag
 from discreet.report.owner_price import left_text, level_text, share_text
 from discreet.report.wording import UNITS
-from discreet.silo.policy.document import Limits
+from discreet.silo.policy.limits import Limits
 from discreet.silo.spending import Level, Odometer
 
 

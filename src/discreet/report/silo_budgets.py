@@ -20,8 +20,8 @@ from discreet.privacy.ledger import read_ledger
 from discreet.report.content import SiloBudget
 from discreet.rounds.directory import RunDirectory, write_durably
 from discreet.silo.policy import Account, Charge, Policy, load_policy
-from discreet.silo.policy.document import MOST_RETRIES
 from discreet.silo.policy.ledger import charged_by_training
+from discreet.silo.policy.limits import MOST_RETRIES
 from discreet.silo.state import SiloState
 
 BUDGETS = "budgets.json"

@@ -96,8 +96,14 @@ def _charts(report: ReportInput) -> list[Html]:
         charts.append(_over_rounds("Clipping norm", "L2 norm", [Line("clipping norm", norms)]))
     spent = tuple((number, r.epsilon_spent) for number, r in rounds)
     if spent:
-        line = Line("ε so far", spent)
-        charts.append(_over_rounds("Privacy spent", "ε", [line], from_zero=True, write=epsilon_text))
+        # An end that results decide breaks every ε below the plan's (docs/theory/budgets.md).
+        whole = max(report.budget.epsilon, *(epsilon for _, epsilon in spent))
+        lines = [Line("whenever it ends", tuple((number, whole) for number, _ in spent))]
+        if not report.counts_whole:
+            lines.append(Line("were its end fixed before", spent))
+        charts.append(
+            _over_rounds("ε of the rounds up to each", "ε", lines, from_zero=True, write=epsilon_text)
+        )
     return charts
 
 

@@ -20,9 +20,10 @@ from discreet.errors import ConfigurationError, LedgerError
 from discreet.rounds.memory import Arrays
 
 _MARKER = "plan.json"
-_OURS = ("plan.json", "ledger.jsonl", "metrics.jsonl", "model.safetensors", "state.safetensors",
+RUN_FILES = ("plan.json", "ledger.jsonl", "metrics.jsonl", "model.safetensors", "state.safetensors",
          "answers.csv", "comparison.json", "evaluation.json", "budgets.json", "result.json", "report.html",
          "report.json", "manifest.json", "signature.json")  # fmt: skip
+"""Every file that a run may write into its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class RunDirectory:
         Raises:
             ConfigurationError: naming the first one that is not.
         """
-        for name in _OURS:
+        for name in RUN_FILES:
             try:
                 mode = (self.path / name).lstat().st_mode
             except OSError:
@@ -114,7 +115,7 @@ class RunDirectory:
                 f"the run's folder must be new or empty; {self.path} holds files. Go on with that training "
                 'by --resume (opening="resume" in Python), or replace it by --overwrite ("overwrite").'
             )
-        foreign = present - set(_OURS)
+        foreign = present - set(RUN_FILES)
         if present and (foreign or _MARKER not in present):
             name = min(foreign or present)
             raise ConfigurationError(

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from discreet.arrays import Float32s
-from discreet.data import stated_shape
+from discreet.data import require_held, stated_shape
 from discreet.errors import ConfigurationError
+from discreet.session.arguments import known_fields
 from discreet.session.in_memory import InMemory, require_by_silo
 from discreet.session.own_model import importable_name
 
 
 @final
+@known_fields
 @dataclass(frozen=True, slots=True, repr=False)
 class Arrays(InMemory):
     """Images, signals or other numbers of several silos in one process; for networks, and for linear models.
@@ -50,7 +52,8 @@ class Arrays(InMemory):
             out, they are taken for pixels, and whoever trains is told.
 
     Raises:
-        ConfigurationError: if records are not given by silo, or their shape is stated nowhere or in two ways.
+        ConfigurationError: if records are not given by silo, are no arrays of numbers by their types and
+            shapes, or have their shape stated nowhere or in two ways; no record is read.
 
     Example:
         >>> import numpy as np
@@ -75,7 +78,7 @@ class Arrays(InMemory):
     def __post_init__(self) -> None:
         require_by_silo("silos", self.silos, "{'north': (features, labels), 'south': data_set}")
         for silo, held in self.silos.items():
-            _require_as_many_labels(silo, held)
+            require_held(held, silo, ids=self.id is not None)
         shapes = {silo: stated_shape(held) for silo, held in self.silos.items()}
         known = {silo: shape for silo, shape in shapes.items() if shape is not None}
         if self.feature_shape is None and not known:
@@ -86,6 +89,7 @@ class Arrays(InMemory):
         agreed = next(iter(known.values())) if self.feature_shape is None else self.feature_shape
         agreed = tuple(agreed) if isinstance(agreed, list) else agreed
         object.__setattr__(self, "feature_shape", agreed)
+        self.public(capacity=1)
         for silo, shape in known.items():
             if shape != agreed:
                 raise ConfigurationError(
@@ -118,11 +122,3 @@ class Arrays(InMemory):
 
     def __repr__(self) -> str:
         return f"Arrays({', '.join(self.silos)}; shape {self.feature_shape}, {self.num_classes} classes)"
-
-
-def _require_as_many_labels(silo: str, held: object) -> None:
-    """Refuses arrays of one silo that differ in length; what else is wrong is told when they are read."""
-    shapes = [getattr(part, "shape", None) for part in held] if isinstance(held, tuple) else []
-    lengths = [shape[0] for shape in shapes if shape]
-    if len(set(lengths)) > 1:
-        raise ConfigurationError(f"{silo}: arrays must be of equal length; got {lengths}.")

@@ -8,12 +8,15 @@ from typing import Any
 from discreet.config import parse_config
 from discreet.config.data import DataConfig
 from discreet.config.evaluated import asked_data, evaluation
+from discreet.errors import ConfigurationError
 from discreet.kinds.questions import RISKS
 from discreet.plan import Plan
 from discreet.released import Model
+from discreet.session.arguments import known_arguments
 from discreet.session.public import Target, plan_without_data, require_planned_for
 
 
+@known_arguments
 def plan_questions(
     data: DataConfig,
     questions: Sequence[Mapping[str, Any]],
@@ -47,16 +50,22 @@ def plan_questions(
         1
     """
     require_planned_for(data, target)
+    if not isinstance(questions, list | tuple) or not all(isinstance(one, Mapping) for one in questions):
+        raise ConfigurationError(
+            'questions must be a list of tables, such as [{"kind": "moments", "of": ["age"]}]; got '
+            f"{questions!r}."
+        )
     tables = {
         "name": name,
         "ask": [dict(question) for question in questions],
         "data": data.model_dump(exclude_none=True),
-        "privacy": {**target.stated(), **(privacy or {})},
-        "aggregation": dict(aggregation or {}),
+        "privacy": target.with_keys(privacy),
+        "aggregation": aggregation or {},
     }
     return plan_without_data(parse_config(tables, source="the plan's settings"))
 
 
+@known_arguments
 def plan_evaluation(
     model: Model,
     *,
@@ -110,7 +119,7 @@ def plan_evaluation(
         "name": name,
         "ask": [question],
         "data": asked_data(records, own),
-        "privacy": {**target.stated(), **(privacy or {})},
+        "privacy": target.with_keys(privacy),
         "aggregation": dict(trained["config"]["aggregation"] if aggregation is None else aggregation),
     }
     return plan_without_data(parse_config(tables, source="the plan's settings"))

@@ -8,9 +8,9 @@ from typing import Any, final
 
 from discreet.config.data import DataConfig, features_named, label_or_labels
 from discreet.config.federation import table_shape, with_named_columns
-from discreet.data.frames import column_names
-from discreet.data.table import no_column
-from discreet.errors import ConfigurationError, DataError
+from discreet.data.frames import column_names, require_columns
+from discreet.errors import ConfigurationError
+from discreet.session.arguments import known_fields
 from discreet.session.in_memory import InMemory, require_by_silo
 
 _BY_COLUMN = {
@@ -21,6 +21,7 @@ _BY_COLUMN = {
 
 
 @final
+@known_fields
 @dataclass(frozen=True, slots=True, repr=False)
 class Frames(InMemory):
     """Tables of several silos in one process: a simulation of a federation, or a notebook's first try.
@@ -54,7 +55,7 @@ class Frames(InMemory):
 
     Raises:
         ConfigurationError: if what is stated does not fit together; no cell is read.
-        DataError: if a table lacks a column that is named.
+        DataError: if a table lacks a column that is named, or columns differ in length.
 
     Example:
         >>> north, south = {"age": [51, 62], "ill": [0, 1]}, {"age": [47], "ill": [1]}
@@ -97,10 +98,7 @@ class Frames(InMemory):
         whose = data.id if data.person is None else data.person.column
         named = (*data.labels, *({} if whose is None else {whose}), *features_named(data))
         for silo, table in self.tables.items():
-            known = column_names(table, silo)
-            for column in named:
-                if column not in known:
-                    raise DataError(f"{silo}: {no_column(column, known)}")
+            require_columns(table, named, silo)
 
     @property
     def by_silo(self) -> Mapping[str, Any]:

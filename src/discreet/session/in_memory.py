@@ -74,9 +74,19 @@ def require_by_silo(name: str, held: object, example: str) -> None:
     """Refuses what is not given by silo.
 
     Raises:
-        ConfigurationError: if ``held`` is no mapping.
+        ConfigurationError: if ``held`` is no mapping, or a silo's name is no text.
     """
     if not isinstance(held, Mapping):
-        raise ConfigurationError(f"{name} must be given by silo, as in {example}; got {type(held).__name__}.")
+        one = f" For one table, split it: {name}=dict(list(table.groupby('hospital')))."
+        raise ConfigurationError(
+            f"{name} must be given by silo, as in {example}; got {type(held).__name__}."
+            f"{one if hasattr(held, 'groupby') else ''}"
+        )
     if not held:
         raise ConfigurationError(f"{name} must be given by silo, as in {example}; got none.")
+    for silo in held:
+        if not (isinstance(silo, str) and silo):
+            raise ConfigurationError(
+                f"the name of a silo must be a text, as in {example}; got {silo!r}. Name it, as in "
+                f"{str(silo) or 'north'!r}."
+            )

@@ -20,6 +20,7 @@ from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import LINEAR, LINEAR_HEADS
 from discreet.plan import Plan, federation_facts, make_plan
 from discreet.plan.over_records import model_facts, plan_over_records
+from discreet.session.arguments import known_arguments, known_fields
 from discreet.session.own_model import importable_name
 
 # Every number is left to the plan, which works it out from public ones.
@@ -35,6 +36,7 @@ _Against = Literal["members", "outsiders"]
 _UNITS, _AGAINST = get_args(_Unit), get_args(_Against)
 
 
+@known_fields
 @dataclass(frozen=True, slots=True)
 class Target:
     """What must be guaranteed against the strongest adversary of a plan.
@@ -90,7 +92,23 @@ class Target:
             "against": self.against,
         }
 
+    def with_keys(self, privacy: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Returns the config's table ``privacy``, of further keys too.
 
+        Raises:
+            ConfigurationError: if ``privacy`` is no table, or states the target again.
+        """
+        require_table("privacy", privacy, {"clip_norm": 1.0})
+        stated, further = self.stated(), dict(privacy or {})
+        for name in stated.keys() & further.keys():
+            raise ConfigurationError(
+                f"{name!r} must be stated in the target alone, which says {stated[name]!r}; got "
+                f"{further[name]!r} in privacy."
+            )
+        return stated | further
+
+
+@known_fields
 @dataclass(frozen=True, slots=True)
 class Loss:
     """A loss of your own, with constants that you state; they are tried on random logits before training.
@@ -120,6 +138,7 @@ class Loss:
         return {"function": named, "residual_norm": self.residual_norm, "curvature": self.curvature}
 
 
+@known_arguments
 def plan_training(
     data: DataConfig,
     *,
@@ -179,11 +198,14 @@ def plan_training(
         PrivacyRefusal: if no proven guarantee meets the target.
     """
     require_planned_for(data, target)
-    _require_table("local", local, _UNTUNED)
-    _require_table("privacy", privacy, {"clip_norm": 1.0})
-    _require_table("standardise", standardise, {"kind": "private"})
-    _require_table("centre", centre, {"kind": "private"})
-    _require_table("project", project, {"kind": "private-pca", "components": 32})
+    if not isinstance(loss, Loss | None):
+        raise ConfigurationError(
+            f"loss must be a Loss, with a function and its constants, or left out; got {loss!r}."
+        )
+    require_table("local", local, _UNTUNED)
+    require_table("standardise", standardise, {"kind": "private"})
+    require_table("centre", centre, {"kind": "private"})
+    require_table("project", project, {"kind": "private-pca", "components": 32})
     named = (
         model
         if isinstance(model, str)
@@ -207,7 +229,7 @@ def plan_training(
         | _stated(standardise=standardise, centre=centre, project=project),
         "model": {"name": named} | ({} if loss is None else {"loss": loss.stated()}),
         "training": training,
-        "privacy": {**target.stated(), **(privacy or {})},
+        "privacy": target.with_keys(privacy),
         **_stated(silos=silos, aggregation=aggregation, evaluate=evaluate),
     }
     return plan_without_data(parse_config(tables, source="the plan's settings"))
@@ -229,7 +251,7 @@ def require_planned_for(data: object, target: object) -> None:
     target.require_unit_of(data)
 
 
-def _require_table(name: str, given: object, example: Mapping[str, Any]) -> None:
+def require_table(name: str, given: object, example: Mapping[str, Any]) -> None:
     """Refuses what is read here and is no table; the config refuses the others."""
     if not (given is None or isinstance(given, Mapping)):
         raise ConfigurationError(f"{name!r} must be a table, such as {dict(example)}; got {given!r}.")

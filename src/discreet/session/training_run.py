@@ -21,6 +21,7 @@ from discreet.errors import ConfigurationError
 from discreet.plan import Plan
 from discreet.plan.untuned import settled
 from discreet.rounds import RoundReport, RunDirectory, finished, read_record
+from discreet.session.arguments import known_arguments
 from discreet.session.finish import finish
 from discreet.session.in_memory import InMemory
 from discreet.session.progress import RunDisplay
@@ -35,6 +36,7 @@ _STATED = (
 )  # fmt: skip
 
 
+@known_arguments
 def train(
     plan: Plan | Config,
     records: InMemory | None = None,
@@ -104,7 +106,7 @@ def train(
             agreed=plan if isinstance(plan, Plan) else None,
         )
     if result.failing:
-        warnings.warn(result.failing, UserWarning, stacklevel=2)
+        warnings.warn(result.failing, UserWarning, stacklevel=3)  # whoever called train
     return replace(open_run(directory, own_code=True), failing=result.failing)
 
 
@@ -225,4 +227,4 @@ def _require_same_facts(planned: DataConfig, records: InMemory) -> None:
 def _warn(prepared: Prepared) -> None:
     """Tells whoever runs this what became of records that could not be used; it is for nobody else."""
     for note in prepared.notes:
-        warnings.warn(note, UserWarning, stacklevel=5)  # whoever called train
+        warnings.warn(note, UserWarning, stacklevel=6)  # whoever called train

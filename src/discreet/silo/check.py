@@ -18,8 +18,8 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import read_ledger
 from discreet.secagg.terms import DIGEST_BYTES
 from discreet.silo.policy import Account, Policy, PolicyRefusal, load_key, objections, review
-from discreet.silo.policy.document import Limits
 from discreet.silo.policy.ledger import charged_by_training
+from discreet.silo.policy.limits import Limits
 from discreet.silo.policy.refusal import RefusalCode, refused_in_person
 from discreet.silo.records import load_records
 from discreet.silo.state import SiloState

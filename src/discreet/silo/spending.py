@@ -12,8 +12,8 @@ from discreet.plan.follows import require_follows
 from discreet.plan.order import count_of
 from discreet.privacy.ledger import Aborted, Entry, Intent, Opened, Resumed, Spending, charged_in, spending
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal
-from discreet.silo.policy.document import Limits
 from discreet.silo.policy.ledger import by_training, charged_by_training
+from discreet.silo.policy.limits import Limits
 from discreet.silo.state import SiloState
 
 

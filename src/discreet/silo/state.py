@@ -28,7 +28,7 @@ from discreet.silo.policy import (
     SignedAllowList,
     SiloLedger,
 )
-from discreet.silo.policy.document import Fixed, Limits
+from discreet.silo.policy.limits import Fixed, Limits
 
 MOST_WAITING = 20
 """Plans that may wait for a person at a time."""

@@ -13,7 +13,7 @@ from discreet.errors import DiscreetError
 from discreet.verify.derived import check_metrics, check_result
 from discreet.verify.evidence import Evidence, gather
 from discreet.verify.finding import Basis, Finding, VerificationFailure
-from discreet.verify.manifest import check_manifest
+from discreet.verify.manifest import check_manifest, foreign_files
 from discreet.verify.models import check_models, check_plan
 from discreet.verify.quality import check_quality
 from discreet.verify.remeasured import remeasure
@@ -77,6 +77,13 @@ def verify(
     check_manifest(path, evidence.run.head)
     yield Finding("manifest.json", Basis.CHAINED, "every file, byte for byte; bound to the last ledger line")
     yield check_signature(path, key)
+    if others := foreign_files(path):
+        what = f"{', '.join(others[:5])}{f' and {len(others) - 5} more' if others[5:] else ''}"
+        yield Finding(
+            "other files",
+            Basis.NONE,
+            f"{what}: no part of a run and under no seal; NOT COMPARED with anything",
+        )
     for check in _CHECKS:
         yield _typed(partial(check, evidence))
     if records is not None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from discreet.documents import read_json
 from discreet.privacy.ledger import GENESIS, read_ledger
-from discreet.rounds.directory import write_durably
+from discreet.rounds.directory import RUN_FILES, write_durably
 from discreet.verify.finding import VerificationFailure
 
 MANIFEST = "manifest.json"
@@ -111,6 +111,12 @@ def check_manifest(directory: Path, ledger_head: str) -> None:
     unsealed = [name for name in OPTIONAL if (directory / name).exists() and name not in manifest.files]
     if unsealed:
         raise VerificationFailure(f"{unsealed[0]} must be named in {MANIFEST}; it was added later.")
+
+
+def foreign_files(directory: Path) -> list[str]:
+    """Returns the names in a run's folder that no run writes, printable; what they hold, nothing here says."""
+    names = sorted(one.name for one in directory.iterdir() if one.name not in RUN_FILES)
+    return [name if name.isprintable() else ascii(name) for name in names]
 
 
 def _write(directory: Path, manifest: Manifest) -> str:

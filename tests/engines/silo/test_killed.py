@@ -17,8 +17,8 @@ import torch
 from discreet.engines.flower.consortium import ConsortiumFolder
 from discreet.privacy.ledger import read_ledger
 from discreet.silo.policy import load_policy
-from discreet.silo.policy.document import Fixed
 from discreet.silo.policy.ledger import spent_by_training
+from discreet.silo.policy.limits import Fixed
 from discreet.silo.requests import Refused
 from discreet.silo.silo import open_silo
 from discreet.silo.state import SiloState

@@ -307,7 +307,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "too many steps": (
         {"local": NOISY, "own": {"silo-1": {"steps": 5000}}},
-        "'silos.silo-1': 'steps': input should be less than or equal to 2500",
+        "'silos.silo-1': 'steps': must be at most 2500",
     ),
     "each, where nobody can": ({"local": NOISY, "own": {"silo-1": {"steps": "each"}}}, "'silos.silo-1'"),
     "a rate that expands": (

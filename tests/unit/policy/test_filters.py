@@ -21,7 +21,8 @@ from discreet.plan.guaranteed import event_against
 from discreet.privacy.events import Composed
 from discreet.privacy.ledger import Aborted, Entry, Intent, Opened, charged_in
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal, RefusalCode, SiloLedger, load_policy
-from discreet.silo.policy.document import BudgetTable, Fixed, Limits, filter_of
+from discreet.silo.policy.document import BudgetTable
+from discreet.silo.policy.limits import Fixed, Limits, filter_of
 from discreet.silo.spending import _charged_intents
 from discreet.silo.state import SiloState
 from tests.unit.plan.planned import plan

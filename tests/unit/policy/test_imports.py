@@ -25,7 +25,7 @@ from discreet.silo.policy import (
     read_plan,
     review,
 )
-from discreet.silo.policy.document import ModelRule, permitted
+from discreet.silo.policy.model_rule import ModelRule, permitted
 from discreet.silo.policy.review import Approval
 from tests.support.honest_plans import plan_again
 

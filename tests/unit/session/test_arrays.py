@@ -59,15 +59,24 @@ def finished(arrays: Arrays, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_planning_reads_no_record() -> None:
     class Sealed:
-        shape = (7, *SHAPE)
+        shape: Any = (7, *SHAPE)
+        dtype: Any = np.dtype(np.uint8)
 
         def __getattr__(self, name: str) -> Any:
             raise AssertionError(f"records were asked for {name}")
 
-    class SealedSet(Sealed):
-        shape: Any = property(lambda self: self.__getattr__("shape"))
+    class Labels(Sealed):
+        shape = (7,)
 
-    sealed = Arrays({"a": (Sealed(), Sealed()), "b": SealedSet(), "c": SealedSet()}, num_classes=3)
+    class SealedSet(Sealed):
+        shape = dtype = property(lambda self: self.__getattr__("shape"))
+
+        def __len__(self) -> int:
+            return int(self.__getattr__("__len__"))
+
+        __getitem__: Any = property(lambda self: self.__getattr__("__getitem__"))
+
+    sealed = Arrays({"a": (Sealed(), Labels()), "b": SealedSet(), "c": SealedSet()}, num_classes=3)
     plan = planned(sealed)
     assert plan.facts.feature_shape == SHAPE
     assert plan.facts.feature_norm_bound is None
@@ -190,7 +199,7 @@ def test_what_cannot_be_used_is_a_warning_with_counts(silos: Silos, tmp_path: Pa
         ({"norm_bound": 1.0}, r"'feature_norm_bound' of the records must be the plan's, None; got 1\.0"),
         ({"split_seed": 9}, r"'split_seed' of the records must be the plan's, 0; got 9"),
         ({"test_fraction": 0.5}, r"'test_fraction' of the records must be the plan's, 0\.25; got 0\.5"),
-        ({"id": "patient"}, r"'id' of the records must be the plan's, None; got 'patient'"),
+        ({"id": "patient"}, r"west: records must be \(features, labels, ids\); got a tuple of 2"),
     ],
 )
 def test_arrays_that_state_something_else_than_the_plan_are_refused(
@@ -232,12 +241,15 @@ X, Y = np.zeros((3, *SHAPE)), np.zeros(3)
     [
         ({"silos": [(X, Y)]}, r"silos must be given by silo.*got list"),
         ({"silos": {"a": TensorDataset(torch.ones(1))}}, r"feature_shape must be given .*got None"),
-        ({"silos": {"a": (X, Y[:2])}}, r"a: arrays must be of equal length; got \[3, 2\]"),
+        (
+            {"silos": {"a": (X, Y[:2])}},
+            r"a: every record must have one label; got .* and \(2,\)",
+        ),
         ({"silos": {}}, r"silos must be given by silo.*got none"),
         ({"silos": {"a": (X, Y), "b": (X[:, :2], Y)}}, r"b: .*the shape \(4, 5\); got \(2, 5\)"),
         ({"silos": {"a": (X, Y)}, "feature_shape": (9,)}, r"a: .*the shape \(9,\); got \(4, 5\)"),
-        ({"feature_shape": (4.0, 5)}, "feature_shape.*valid integer.*got 4.0"),
-        ({"feature_shape": 4}, "a: .*the shape 4; got"),
+        ({"feature_shape": (4.0, 5)}, "feature_shape.*a whole number; got 4.0"),
+        ({"feature_shape": 4}, "'feature_shape': must be a list; got 4"),
         ({"num_classes": 1}, "num_classes.*got 1"),
         ({"num_classes": None}, "num_classes"),
         ({"norm_bound": 0.0}, r"feature_norm_bound.*got 0\.0"),

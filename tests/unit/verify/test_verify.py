@@ -44,6 +44,15 @@ def test_every_file_of_a_run_is_sealed_or_signed(signed: Path) -> None:
     assert {path.name for path in signed.iterdir()} == set(FILES)
 
 
+def test_a_file_that_no_run_writes_is_named_as_not_compared(signed: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(signed, tmp_path / "run"))
+    (copy / "notes\x1b[2J.txt").touch()
+    (other,) = [finding for finding in verify(copy) if finding.subject == "other files"]
+    assert other.basis is Basis.NONE
+    assert other.detail.startswith(r"'notes\x1b[2J.txt': no part of a run")
+    assert "NOT COMPARED" in other.detail
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_any_changed_byte_is_found(signed: Path, tmp_path: Path, name: str) -> None:
     copy = Path(shutil.copytree(signed, tmp_path / "run"))

@@ -22,7 +22,7 @@ from discreet.engines.local.engine import LocalEngine, check_dropouts
 from discreet.engines.local.measure import measure, quality_of
 from discreet.engines.local.processes import WorkerProcess, early_processes
 from discreet.engines.local.work import source_for
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, DataError
 from discreet.kinds.model_facts import defined_in_main
 from discreet.models import flatten, looks_up
 from discreet.plan import (
@@ -179,6 +179,7 @@ def prepare(
         plan = replace(agreed, config=settled(config, facts))
         require_follows(plan)
     check_dropouts(plan, config.run.dropouts)
+    _require_a_record(federation)
     require_rows_alike_for(plan, model.to(device), facts.silos)
     held_out = None
     if plan.evaluation is not None:
@@ -186,6 +187,22 @@ def prepare(
         data = plan.evaluation.data.model_copy(update={"source": config.data.source})
         held_out = records_of(data, plan.evaluation.training.sampling, by_silo)
     return Prepared(config, federation, plan, model, held_out)
+
+
+def _require_a_record(federation: Federation) -> None:
+    """Refuses a simulation in which not one record can be used.
+
+    Whoever simulates holds all records, and nothing is charged, written or sent yet. A silo of a federation
+    refuses nothing by what it holds: that it does would say what it holds.
+
+    Raises:
+        DataError: with what became of the records as its notes.
+    """
+    if not any(len(silo.train) or len(silo.test) or silo.surplus for silo in federation.silos):
+        nothing = DataError(f"{federation.name}: no record can be used, so there is nothing to train on.")
+        for note in federation.warnings:
+            nothing.add_note(note)
+        raise nothing
 
 
 def _require_facts(plan: Plan, found: FederationFacts) -> None:

@@ -27,7 +27,8 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Counted
 from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.privacy.units import NeighboringRelation
-from discreet.silo.policy.document import BudgetTable, Fixed, Limits, Policy, filter_of
+from discreet.silo.policy.document import BudgetTable, Policy
+from discreet.silo.policy.limits import Fixed, Limits, filter_of
 from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 
 

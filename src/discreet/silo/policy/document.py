@@ -2,70 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from discreet.accounting.odometer import AdaptiveFilter, Composition
 from discreet.config.data import WRITTEN
 from discreet.documents import read_toml
 from discreet.errors import ConfigurationError
-from discreet.privacy.notation import delta_text, epsilon_text, pair_text
+from discreet.kinds.fields import Section
+from discreet.silo.policy.limits import MOST_RETRIES, Composing, Fixed, Limits, filter_of
+from discreet.silo.policy.model_rule import ModelRule
 
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Probability = Annotated[float, Field(gt=0, lt=1)]
 HexKey = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-
-_NAME = r"[A-Za-z0-9-]+|(?!sha256:)[A-Za-z_][\w.]*:[A-Za-z_]\w*"
-_DIGEST = "sha256:(?P<digest>[0-9a-f]{64})"
-_ENTRY = re.compile(f"{_DIGEST}|(?P<name>{_NAME})(@{_DIGEST.replace('digest', 'pin')})?")
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRule:
-    """One entry of ``require.models``: which models it lets in.
-
-    Guarantee:
-        `permits` is true for a ``module:factory`` only if this entry names it in full. A digest says which
-        weights, and is the sender's own word until the model is built; it never lets code be imported.
-
-    Attributes:
-        name: bundled name or ``module:factory``; None for any bundled model of the digest.
-        digest: SHA-256 that the model must have; None for any.
-    """
-
-    name: str | None
-    digest: str | None
-
-    @classmethod
-    def parse(cls, entry: str) -> Self:
-        """Reads ``NAME``, ``NAME@sha256:DIGEST`` or ``sha256:DIGEST``.
-
-        Raises:
-            ConfigurationError: for anything else.
-        """
-        found = _ENTRY.fullmatch(entry)
-        if found is None:
-            raise ConfigurationError(
-                "a model must be a bundled name, module:factory, either followed by @sha256:DIGEST, or "
-                f"sha256:DIGEST with 64 hexadecimal digits for bundled models; got {entry!r}."
-            )
-        return cls(found["name"], found["digest"] or found["pin"])
-
-    def permits(self, name: str, digest: str) -> bool:
-        """Says whether a plan may build ``name`` and claim ``digest`` for it."""
-        named = ":" not in name if self.name is None else name == self.name
-        return named and self.digest in (None, digest)
-
-
-def permitted(entries: Iterable[str], name: str, digest: str) -> bool:
-    """Says whether one of a policy's entries permits a model."""
-    return any(ModelRule.parse(entry).permits(name, digest) for entry in entries)
 
 
 def _readable(entry: str) -> str:
@@ -76,19 +28,13 @@ def _readable(entry: str) -> str:
 ModelEntry = Annotated[str, AfterValidator(_readable)]
 
 
-class _Table(BaseModel):
-    """A table of the file: immutable, and closed to unknown keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ConsortiumTable(_Table):
+class ConsortiumTable(Section):
     """Whom this silo trains with: ``public_key`` signs the list of enrolled silos."""
 
     public_key: HexKey
 
 
-class DataTable(_Table):
+class DataTable(Section):
     """Where this silo's records are.
 
     Attributes:
@@ -156,111 +102,7 @@ class DataTable(_Table):
         return self
 
 
-Composing = Literal["sum", "renyi", "gaussian"]
-
-MOST_RETRIES = 1000
-"""Rounds beyond a plan that may be charged with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much may be spent, and how trainings compose: ε and δ are added, or a filter decides.
-
-    Attributes:
-        epsilon: at most.
-        delta: at most, or what ``epsilon`` is stated at.
-        composition: ``sum``, or the name of a `discreet.accounting.odometer.Composition`.
-    """
-
-    epsilon: float
-    delta: float
-    composition: str = "sum"
-
-    def __post_init__(self) -> None:
-        if self.composition not in get_args(Composing):
-            raise ConfigurationError(
-                f"'composition' must be one of {', '.join(get_args(Composing))}; got {self.composition!r}."
-            )
-
-    @property
-    def pair(self) -> tuple[float, float]:
-        """ε and δ."""
-        return self.epsilon, self.delta
-
-    def spent_text(self, epsilon: float, delta: float) -> str:
-        """Writes what was spent for people.
-
-        Under a filter no part of δ is used up: all that is left of the budget is stated at the whole of it.
-        """
-        if self.composition == "sum" or epsilon == delta == 0.0:
-            return pair_text(epsilon, delta)
-        return f"ε {epsilon_text(epsilon)} at the budget's δ {delta_text(self.delta)}"
-
-    @property
-    def composed_text(self) -> str:
-        """Says in one sentence how trainings add up, and under a filter why ε cannot be divided."""
-        if self.composition == "sum":
-            return (
-                "ε and δ of all trainings are added, each as a whole from its first contribution on, since "
-                "what it released may decide when it ends"
-            )
-        measure = {"renyi": "Rényi divergences", "gaussian": "Gaussian releases"}[self.composition]
-        return (
-            f"trainings compose by a filter of {measure}, whose ε is high after the first release and then "
-            "grows slowly, so that it is not to be divided by the number of releases: go by the percentage, "
-            "of which each release of a plan takes the same share"
-        )
-
-    def __str__(self) -> str:
-        return f"epsilon = {self.epsilon:g} at delta = {self.delta:g} by {self.composition}"
-
-
-def filter_of(limits: Limits) -> AdaptiveFilter | None:
-    """Returns the empty filter of some limits; None if ε and δ are added."""
-    if limits.composition == "sum":
-        return None
-    return AdaptiveFilter(limits.epsilon, limits.delta, composition=Composition(limits.composition))
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """What a budget rests on, written down before the first contribution: none of it may hang on results.
-
-    A filter rests on all of it, a sum on its room for retries.
-
-    Attributes:
-        lifetime: limits of all trainings together.
-        year: of a calendar year; None if there are none.
-        max_colluding: how many others the owner assumes to conspire with the server.
-        unit: whom the budget is about.
-        person: the column that says whose a record is; None if nobody asks.
-        most_silos: at how many silos one person may be.
-        retries: rounds beyond each plan that are charged with it.
-    """
-
-    lifetime: Limits
-    year: Limits | None
-    max_colluding: int
-    unit: str
-    person: str | None
-    most_silos: int
-    retries: int = 0
-
-    @property
-    def adds(self) -> bool:
-        """Whether ε and δ of trainings are added."""
-        return self.lifetime.composition == "sum"
-
-    def difference(self, other: Fixed) -> str:
-        """Says in words what differs, empty if nothing does."""
-        return "; ".join(
-            f"{name} was {getattr(self, name)} and is {getattr(other, name)}"
-            for name in self.__slots__
-            if getattr(self, name) != getattr(other, name)
-        )
-
-
-class BudgetTable(_Table):
+class BudgetTable(Section):
     """The most that may ever be spent: in all trainings together, in one, and in a calendar year.
 
     Attributes:
@@ -329,7 +171,7 @@ class BudgetTable(_Table):
         return Limits(self.max_epsilon_per_year, self.max_delta_per_year, self.composition)
 
 
-class RequireTable(_Table):
+class RequireTable(Section):
     """What a plan must promise.
 
     Attributes:
@@ -363,7 +205,7 @@ class RequireTable(_Table):
     approval: Literal["policy", "person"] = "policy"
 
 
-class ProposalsTable(_Table):
+class ProposalsTable(Section):
     """How much may be asked of this silo.
 
     Attributes:
@@ -374,13 +216,13 @@ class ProposalsTable(_Table):
     per_day: Annotated[int, Field(ge=1)] = 20
 
 
-class SimulationTable(_Table):
+class SimulationTable(Section):
     """Rehearsals only: noise from a seed, which whoever knows the seed can remove."""
 
     seed: Annotated[int, Field(ge=0)]
 
 
-class Policy(_Table):
+class Policy(Section):
     """The whole file.
 
     Attributes:

@@ -26,7 +26,8 @@ from discreet.secagg import Bell, Bonawitz
 from discreet.secagg.bell.protocol import COMPLETE_UP_TO
 from discreet.secagg.terms import DIGEST_BYTES
 from discreet.silo.policy.budget import Account, Charge
-from discreet.silo.policy.document import Policy, permitted
+from discreet.silo.policy.document import Policy
+from discreet.silo.policy.model_rule import permitted
 from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 
 
