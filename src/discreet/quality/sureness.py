@@ -62,7 +62,7 @@ class Sureness:
             return f"Too sure by {points} ({low:.1f} to {high:.1f}): {means}."
         if high < 0.0:
             return f"Not sure enough by {points} ({-high:.1f} to {-low:.1f}): {means}."
-        return f"Neither too sure nor not sure enough, as far as so few records tell: {means}."
+        return f"Neither too sure nor not sure enough, as far as these records tell: {means}."
 
     @property
     def error_text(self) -> str:

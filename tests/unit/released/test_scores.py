@@ -140,7 +140,7 @@ def test_the_numbers_of_an_evaluation_are_scikit_learns(
     shown = discreet("evaluate", run.path, file, "--by", "sex")
     assert "60.0 %" in shown.out
     assert f"calibration error │ {found['calibration_error']:.3f} (by chance about" in shown.out
-    assert "Neither too sure nor not sure enough, as far as so few records tell" in shown.out
+    assert "Neither too sure nor not sure enough, as far as these records tell" in shown.out
     assert "cannot be told from" in shown.out
     assert [line.split()[:4] for line in shown.out.splitlines() if line.startswith("sex ")] == [
         ["sex", "?", "│", "1"], ["sex", "f", "│", "2"], ["sex", "m", "│", "2"],
