@@ -6,7 +6,7 @@ import json
 import math
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,7 +18,7 @@ from discreet.quality import NumberQuality, Quality, quality_json
 from discreet.quality.intervals import Interval, off_by, percents
 from discreet.quality.levels import level_rows
 from discreet.quality.owners import of_persons
-from discreet.released import evaluate_file, load_model
+from discreet.released import Evaluated, evaluate_file, load_model
 
 _NOT_PRIVATE = (
     "These numbers are exact functions of {file}, and not private: no guarantee covers them. Show them to "
@@ -60,8 +60,7 @@ def evaluate(
     tell_owner(found.notes)
     warning = _NOT_PRIVATE.format(file=rows.name)
     if as_json:
-        loss = {} if found.loss is None else {"log_loss": found.loss}
-        typer.echo(json.dumps({**quality_json(found.quality), **loss}, indent=1))
+        typer.echo(json.dumps({**quality_json(found.quality), **_beside(found)}, indent=1))
         typer.echo(warning, err=True)
         return
     out = console()
@@ -73,9 +72,18 @@ def evaluate(
     )
     for listing in shown:
         out.print(listing, "")
-    for line in (quality.warning, warning):
+    sure = quality.sureness.words if isinstance(quality, Quality) else ""
+    for line in (sure, quality.warning, warning):
         if line:
             out.print(line, soft_wrap=True, markup=False)
+
+
+def _beside(found: Evaluated) -> dict[str, Any]:
+    """Returns the numbers that JSON has besides the measurements: of the probabilities of a classifier."""
+    if not isinstance(found.quality, Quality):
+        return {}
+    sure = found.quality.sureness
+    return {"log_loss": found.loss, "calibration_error": sure.error, "too_sure_by": sure.excess}
 
 
 def _group(asked: str) -> tuple[str, tuple[float, ...]]:
@@ -125,6 +133,7 @@ def _listings(quality: Quality, loss: float | None, file: str) -> list[Listing]:
         ("balanced accuracy", percents(quality.balanced_accuracy)),
         *levels,
         ("Brier score", f"{quality.brier.value:.3f}"),
+        ("calibration error", quality.sureness.error_text),
         ("log loss", "–" if loss is None else f"{loss:.3f}"),
     )
     classes = tuple(

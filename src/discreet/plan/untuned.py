@@ -68,7 +68,7 @@ _SURELY_CONTRACTING = 3000.0
 # Of the largest rate that is proven.
 _BELOW_LIMIT = 0.95
 _ROUNDING = 1e-9
-_TOO_SURE = "; probabilities will be surer than they should, so give residual_cap = 0.35 where they matter"
+_TOO_SURE = "; probabilities are then often too sure, so give residual_cap = 0.35 where they matter"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from discreet.quality.quality import (
     MOST_CLASSES,
     MOST_GROUPS,
     AgainstBaseRate,
-    Bin,
     ClassQuality,
     Group,
     LabelQuality,
@@ -28,6 +27,7 @@ from discreet.quality.quality import (
     Verdict,
 )
 from discreet.quality.ranking import average_precision, precision_recall_curve, roc_area, roc_curve
+from discreet.quality.sureness import Bin
 
 _SIGNIFICANT = 0.05
 _BINS = 10

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Annotated
 
 import numpy as np
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from discreet.arrays import Floats
 from discreet.errors import DataError
@@ -16,8 +16,8 @@ from discreet.quality.groups import members
 from discreet.quality.intervals import Interval
 from discreet.quality.owners import NOBODYS, Owners
 from discreet.quality.quality import MOST_GROUPS
+from discreet.quality.sureness import STRICT
 
-_STRICT: ConfigDict = {"extra": "forbid"}
 _Short = Annotated[str, Field(max_length=2000)]
 
 _MOST_RESAMPLES, _FEWEST_RESAMPLES = 1000, 200
@@ -39,7 +39,7 @@ class NumberGroup:
         constant_mae: mean absolute error of always naming the median of all the records measured.
     """
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
 
     by: _Short
     name: _Short
@@ -65,7 +65,7 @@ class NumberQuality:
         persons: whose the records are, where several may be one person's; intervals count these then.
     """
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
 
     records: int
     mae: Interval

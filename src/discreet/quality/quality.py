@@ -7,16 +7,16 @@ from enum import Enum
 from itertools import accumulate
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from discreet.quality.intervals import Interval
+from discreet.quality.sureness import STRICT, Bin, Sureness, sureness
 
 MOST_CLASSES = 20
 """With more classes there is no row for each and no confusion matrix."""
 
 MOST_GROUPS = 400
 
-_STRICT: ConfigDict = {"extra": "forbid"}
 _Short = Annotated[str, Field(max_length=2000)]
 
 
@@ -40,7 +40,7 @@ class AgainstBaseRate:
         verdict: ``above`` or ``below`` if the p-value is at most 0.05.
     """
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
 
     base_rate: float
     gained: int
@@ -63,7 +63,7 @@ class ClassQuality:
         average_precision: area under the precision-recall curve of its probability.
     """
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
 
     name: _Short
     records: int
@@ -72,20 +72,6 @@ class ClassQuality:
     f1: Interval | None
     auc: Interval | None
     average_precision: Interval | None
-
-
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """Records of similar probability: how sure the model was, and how often it was right.
-
-    For two classes it is the probability of the second, and its share; for more, that of the likeliest.
-    """
-
-    __pydantic_config__ = _STRICT
-
-    records: int
-    stated: float
-    observed: Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +90,7 @@ class Group:
         auc: two classes.
     """
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
 
     by: _Short
     name: _Short
@@ -128,7 +114,7 @@ class LevelQuality:
             and all answers are one level.
     """
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
 
     error: Interval
     constant_error: float
@@ -145,7 +131,7 @@ class LabelQuality:
         second: the label's second value against its first; by the label's own name.
     """
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
 
     accuracy: Interval
     against: AgainstBaseRate
@@ -176,7 +162,7 @@ class Quality:
         labels: each of several labels by itself, in order; None where there is one.
     """
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
 
     records: int
     accuracy: Interval
@@ -192,6 +178,11 @@ class Quality:
     persons: int | None = None
     levels: LevelQuality | None = None
     labels: Annotated[tuple[LabelQuality, ...], Field(max_length=8)] | None = None
+
+    @property
+    def sureness(self) -> Sureness:
+        """Whether probabilities are as large as they should be, by the bins of `calibration`."""
+        return sureness(self.calibration, two=len(self.classes) == 2)
 
     @property
     def warning(self) -> str:

@@ -5,9 +5,10 @@ from discreet.released.files import require_new, write_new
 from discreet.released.model import Model, build_network, load_model
 from discreet.released.pipeline import sklearn_file
 from discreet.released.programs import onnx_program, torch_program, weights_file
-from discreet.released.scores import Scores, evaluate_file, score_file
+from discreet.released.scores import Evaluated, Scores, evaluate_file, score_file
 
 __all__ = [
+    "Evaluated",
     "Model",
     "Scores",
     "build_network",

@@ -199,6 +199,7 @@ def _measures(quality: Quality) -> list[tuple[str, str]]:
         ("Accuracy", percents(quality.accuracy)),
         ("Base rate: always the commonest class", accuracy_text(quality.against.base_rate)),
         ("Balanced accuracy", percents(quality.balanced_accuracy)),
+        ("Calibration error", f"{quality.sureness.error_text}. {quality.sureness.words}"),
     ]
     if quality.levels is not None:
         rows += [(name, value) for name, value, _ in level_rows(quality.levels)]

@@ -92,6 +92,8 @@ class Model:
     def predict_proba(self, records: Any) -> Floats:
         """Returns the probability of each class for each record; of several labels, of each one's second.
 
+        They are not calibrated where residuals were capped in training (docs/how-to/untuned.md).
+
         Args:
             records: a frame or mapping with the plan's feature columns, in any order; or, for a plan over
                 `Arrays`, an array or tensor of their shape, which is read as for training; or, for any plan,

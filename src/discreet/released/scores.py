@@ -21,6 +21,7 @@ from discreet.errors import ConfigurationError, DataError
 from discreet.learning import evaluation
 from discreet.learning.metrics import probabilities
 from discreet.models import OrdinalHead
+from discreet.plan.uncalibrated import uncalibrated
 from discreet.quality import AnyQuality, assess, assess_numbers, shares_of_labels
 from discreet.quality.groups import between
 from discreet.quality.owners import NOBODYS, Owners
@@ -117,12 +118,13 @@ def score_file(
         names += places if id_column is None else table.column(id_column)
     rules.require_readable(file.name, counted)
     predictions, shares = _answers(model, torch.cat(outputs), threshold)
+    called = _how_called(model) if threshold is None else ()
     return Scores(
         named=("row" if id_column is None else id_column, tuple(names)),
         predictions=predictions,
         classes=model.classes,
         probabilities=shares,
-        notes=(*told, *rules.notes(file, used, counted), *(_how_called(model) if threshold is None else ())),
+        notes=(*told, *rules.notes(file, used, counted), *called, *_how_sure(model)),
         labels=model.labels,
     )
 
@@ -137,6 +139,11 @@ def _require_threshold(model: Model, threshold: float | None) -> None:
         )
     if not 0.0 < threshold < 1.0:
         raise ConfigurationError(f"'threshold' must be between 0 and 1; got {threshold:g}.")
+
+
+def _how_sure(model: Model) -> tuple[str, ...]:
+    """Says what is known against the model's probabilities."""
+    return tuple(filter(None, [uncalibrated(model.plan)]))
 
 
 def _how_called(model: Model) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from discreet.plan import Plan
 from discreet.plan.counted import parts
 from discreet.plan.held_out import evaluation_text
 from discreet.plan.prepared import preparation_text
+from discreet.plan.uncalibrated import uncalibrated
 from discreet.privacy.notation import pair_text
 from discreet.privacy.units import NeighboringRelation
 from discreet.report.content import Fact
@@ -49,6 +50,7 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
             plan.training.local.describe(),
             "what a silo computes in one round",
         ),
+        *_probabilities(plan),
         *_own_settings(plan),
         *_schedule(plan),
         *_segments(plan),
@@ -59,6 +61,12 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
         ),
         Fact("Sampling", sampling_text(plan), "who takes part in a round"),
     )
+
+
+def _probabilities(plan: Plan) -> tuple[Fact, ...]:
+    """Says what is known against the model's probabilities."""
+    known = uncalibrated(plan)
+    return (Fact("Probabilities", "not calibrated", known),) if known else ()
 
 
 def _own_settings(plan: Plan) -> tuple[Fact, ...]:

@@ -72,6 +72,11 @@ def _overall(quality: Quality) -> Html:
         ("Balanced accuracy", percents(quality.balanced_accuracy), "mean recall over the classes"),
         *(level_rows(quality.levels) if quality.levels is not None else ()),
         ("Brier score", _number(quality.brier), "squared error of the probabilities: 0 best, 1 worst"),
+        (
+            "Calibration error",
+            quality.sureness.error_text,
+            "distance between stated probability and observed share, mean over the records: 0 best",
+        ),
     ]
     if len(quality.classes) == 2:
         second = quality.classes[1]
@@ -118,12 +123,13 @@ def _curves(quality: Quality) -> list[Html]:
 def _calibration(quality: Quality) -> Html:
     """Draws how often what the model states happens."""
     points = tuple((part.stated, part.observed.value) for part in quality.calibration)
-    return _chart(
+    drawn = _chart(
         "Calibration (not private)",
         ("stated probability", "observed share"),
         Line("model", points),
         Line("as stated", ((0.0, 0.0), (1.0, 1.0))),
     )
+    return tag("div", drawn, tag("p", quality.sureness.words))
 
 
 def _chart(title: str, axes: tuple[str, str], *lines: Line) -> Html:

@@ -43,6 +43,22 @@ def test_residuals_are_the_derivative_of_the_losses(head: Capped, scale: float) 
         np.testing.assert_allclose(residuals[:, output], (above - below) / (2 * step), atol=1e-7)
 
 
+@pytest.mark.parametrize("head", [Capped(Softmax(2), 0.35), Capped(Softmax(5), 0.15)], ids=str)
+def test_what_a_score_stands_for_where_the_mean_loss_is_smallest(head: Capped) -> None:
+    """docs/theory/steps.md: class k has p_k·max(1, (1 - p_k)/c), scaled to sum to 1."""
+    logits, _ = rows_of(head, 3, 3.0)
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    meant = shares * np.maximum(1.0, (1.0 - shares) / head.cap)
+    meant /= meant.sum(axis=1, keepdims=True)
+    of_class = [
+        head.losses_and_residuals(logits.copy(), np.full(len(logits), label))[1]
+        for label in range(head.outputs)
+    ]
+    pull = sum(meant[:, [label]] * residuals for label, residuals in enumerate(of_class))
+    np.testing.assert_allclose(pull, 0.0, atol=1e-12)
+    assert np.abs(meant - shares).max() > 0.1
+
+
 @pytest.mark.parametrize("head", HEADS, ids=str)
 @given(scale=st.floats(0.01, 100.0), seed=st.integers(0, 2**32 - 1))
 def test_every_chord_lies_above_the_loss(head: Capped, scale: float, seed: int) -> None:

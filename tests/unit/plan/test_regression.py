@@ -13,6 +13,7 @@ from discreet.errors import ConfigurationError
 from discreet.kinds import Huber, StableSteps
 from discreet.plan import Plan, make_plan, parse_plan
 from discreet.plan.over_records import plan_over_records
+from discreet.plan.uncalibrated import uncalibrated
 from discreet.session.public import plan_without_data
 
 ROOT = Path(__file__).parents[3]
@@ -59,6 +60,7 @@ def test_the_residual_cap_is_the_threshold_and_noise_follows_it(cap: float) -> N
     assert loss_of(plan) == Huber(cap)
     stddevs = [one.release.share.variance**0.5 / one.grid.scale for one in (plan, whole)]
     assert stddevs[0] == pytest.approx(cap * stddevs[1], rel=0.02)
+    assert not uncalibrated(plan), "a regression has no probabilities"
 
 
 def test_the_smoothness_limits_the_learning_rate() -> None:

@@ -11,6 +11,7 @@ from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError
 from discreet.kinds import BinaryLogistic, Capped, StableSteps
 from discreet.plan import Plan
+from discreet.plan.uncalibrated import uncalibrated
 
 
 def planned(**local: Any) -> tuple[Plan, StableSteps]:
@@ -36,6 +37,11 @@ def test_half_the_cap_is_half_the_sensitivity_and_half_the_noise() -> None:
     assert half.l2_sensitivity() == pytest.approx(0.5 * whole.l2_sensitivity(), rel=1e-12)
     stddevs = [plan.release.share.variance**0.5 / plan.grid.scale for plan in (whole_plan, half_plan)]
     assert stddevs[1] == pytest.approx(0.5 * stddevs[0], rel=0.02)
+
+
+def test_a_cap_is_told_of_probabilities() -> None:
+    assert "residuals are capped at 0.5 in training" in uncalibrated(planned(residual_cap=0.5)[0])
+    assert not uncalibrated(planned()[0])
 
 
 @pytest.mark.parametrize("cap", [0.0, 1.5])

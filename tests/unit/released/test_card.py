@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.privacy.notation import epsilon_text
+from discreet.quality import Quality
 from discreet.quality.intervals import percents
 from discreet.released import model_card
 from discreet.report import collect
@@ -46,6 +47,9 @@ def test_a_card_says_what_plan_ledger_and_metrics_do(run: Run) -> None:
     assert measured["Records"] == str(quality.records)
     assert measured["Accuracy"] == percents(quality.accuracy)
     assert measured["Base rate: always the commonest class"] == accuracy_text(quality.against.base_rate)
+    assert isinstance(quality, Quality)
+    assert measured["Calibration error"].endswith(quality.sureness.words)
+    assert dict(row[:2] for row in rows(card, "Training"))["Probabilities"] == "not calibrated"
     assert "Accuracy, silo east, of " in card
     assert "not private: no guarantee covers them" in card
     assert "@software{discreet," in card

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:the records, column")
 
 Discreet = Callable[..., Said]
 Write = Callable[..., Path]
+CAP = 0.35
 LABELS = ["no", "yes", "yes", "yes", "no"]
 
 
@@ -42,6 +43,8 @@ def test_predictions_are_the_models_row_by_row(run: Run, csv_file: Write, discre
     said = discreet("predict", run.path, csv_file(), "--threshold", "1.5", expect=2)
     assert "'threshold' must be between 0 and 1; got 1.5" in said.err
     assert "called" not in printed.err
+    assert f"residual cap {CAP}" in run.plan.training.local.describe()
+    assert printed.err.count(f"Probabilities are not calibrated: residuals are capped at {CAP} in") == 1
     for note in ("'age': 1 of 5", "'weight': 1 of 5", "'sex': 1 of 5", "nothing uses: ward"):
         assert note in printed.err
 
@@ -130,9 +133,14 @@ def test_the_numbers_of_an_evaluation_are_scikit_learns(
     assert found["accuracy"][0] == metrics.accuracy_score(truth, scores > 0.5)
     assert found["classes"][1]["auc"][0] == pytest.approx(metrics.roc_auc_score(truth, scores))
     assert found["log_loss"] == pytest.approx(metrics.log_loss(truth, scores), rel=1e-5)
+    stated = np.maximum(scores, 1.0 - scores).mean()
+    assert found["too_sure_by"][0] == pytest.approx(stated - found["accuracy"][0])
+    assert found["calibration_error"] >= abs(found["too_sure_by"][0])
     assert "not private" in found["note"]
     shown = discreet("evaluate", run.path, file, "--by", "sex")
     assert "60.0 %" in shown.out
+    assert f"calibration error │ {found['calibration_error']:.3f} (by chance about" in shown.out
+    assert "Neither too sure nor not sure enough, as far as these records tell" in shown.out
     assert "cannot be told from" in shown.out
     assert [line.split()[:4] for line in shown.out.splitlines() if line.startswith("sex ")] == [
         ["sex", "?", "│", "1"], ["sex", "f", "│", "2"], ["sex", "m", "│", "2"],

@@ -72,6 +72,7 @@ def test_the_quality_is_shown_and_a_useless_accuracy_is_warned_of(report: Report
     assert "cannot be told from that of always naming the commonest class, 90.0 %" in text
     assert ("div", "aria-label", "Accuracy and base rate") in page.attributes
     assert "0.0 % (0 to 28)" in text, "recall of the rare class"
+    assert "Not sure enough by" in text or "Too sure by" in text or "Neither too sure" in text
     assert page.tags.count("svg") > Page(_rendered(report)).tags.count("svg")
     good = assess(np.eye(2)[labels] * 0.8 + 0.1, labels)
     assert "Accuracy and base rate" not in _rendered(dataclasses.replace(report, quality=good))

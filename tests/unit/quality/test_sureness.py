@@ -1,0 +1,47 @@
+"""Whether a model is too sure: sums over bins against the records themselves, in both directions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from discreet.quality import Quality, assess
+
+
+def answered(stated: float, happens: float, classes: int, count: int = 4000) -> Quality:
+    """A model that gives some class about ``stated`` and is right in a share ``happens``."""
+    draw = np.random.default_rng(classes)
+    named = draw.integers(0, classes, count)
+    sure = np.clip(draw.normal(stated, 0.02, count), 0.51, 0.99)
+    probabilities = np.repeat((1.0 - sure)[:, None] / (classes - 1), classes, axis=1)
+    probabilities[np.arange(count), named] = sure
+    right = np.arange(count) < happens * count
+    return assess(probabilities, np.where(right, named, (named + 1) % classes))
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_it_is_confidence_less_accuracy(classes: int) -> None:
+    found = answered(0.9, 0.7, classes).sureness
+    assert (found.stated, found.observed) == pytest.approx((0.9, 0.7), abs=5e-3)
+    assert found.excess.value == pytest.approx(found.stated - found.observed)
+    assert found.error == pytest.approx(0.2, abs=5e-3)
+    assert found.words.startswith(f"Too sure by {100 * found.excess.value:.1f} points (1")
+    assert "stated with 0.90 on average happens in 0.70" in found.words
+    less = answered(0.7, 0.9, classes).sureness
+    assert less.error == pytest.approx(0.2, abs=5e-3)
+    assert less.words.startswith(f"Not sure enough by {-100 * less.excess.value:.1f} points (1")
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_a_calibrated_model_has_about_the_error_that_chance_brings_and_is_rarely_blamed(classes: int) -> None:
+    draw, errors, by_chance, blamed = np.random.default_rng(1), [], [], 0
+    for _ in range(200):
+        probabilities = draw.dirichlet(np.ones(classes), 150)
+        labels = (probabilities.cumsum(axis=1) < draw.random((150, 1))).sum(axis=1)
+        found = assess(probabilities, labels).sureness
+        errors.append(found.error)
+        by_chance.append(found.by_chance)
+        blamed += not found.words.startswith("Neither")
+    assert np.mean(errors) == pytest.approx(np.mean(by_chance), rel=0.2)
+    # 5 % are expected; more than 22 of 200 have a probability of 3e-4.
+    assert blamed <= 22
