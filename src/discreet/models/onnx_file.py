@@ -16,6 +16,9 @@ MOST_OPERATORS = 1 << 20
 LARGEST = 1 << 30
 """Bytes of a file that is parsed: protobuf ends at twice as many."""
 
+MOST_NUMBERS = 1 << 28
+"""In a tensor whose size follows from the file alone; a batch of any number counts as one."""
+
 _STANDARD = frozenset({"", "ai.onnx", "ai.onnx.ml"})
 _RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
                      "RandomUniformLike"})  # fmt: skip
@@ -34,7 +37,8 @@ class OnnxNetwork:
 
         Raises:
             ConfigurationError: if onnx or onnxruntime is not installed, the file is none with one input, or
-                it has parts elsewhere, operators that are not standard ONNX, or random numbers.
+                it has parts elsewhere, operators that are not standard ONNX, loops as long as a number in it
+                says, or random numbers; or a tensor would be too large.
         """
         try:
             import onnx
@@ -50,7 +54,7 @@ class OnnxNetwork:
             _require_few_operators(model)
             model = inliner.inline_local_functions(model)
             model.DiscardUnknownFields()
-            wrong = next(_wrong_parts(model), None)
+            wrong = next(_wrong_parts(model), None) or _too_large(model)
             if wrong is None:
                 options = onnxruntime.SessionOptions()
                 options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -108,6 +112,23 @@ def _require_few_operators(model: Any) -> None:
         raise ValueError(f"it has more than {MOST_OPERATORS} operators when its functions are written out")
 
 
+def _too_large(model: Any) -> str | None:
+    """Says which tensor of known size is too large, such as one that a few bytes ask to be filled.
+
+    Onnxruntime makes tensors that hang on no input before any record comes.
+    """
+    from onnx import shape_inference
+
+    graph = shape_inference.infer_shapes(model, data_prop=True).graph
+    for one in (*graph.value_info, *graph.output):
+        numbers = 1
+        for side in one.type.tensor_type.shape.dim:
+            numbers *= max(side.dim_value, 1)
+        if numbers > MOST_NUMBERS:
+            return f"have tensors of at most {MOST_NUMBERS:,} numbers; {one.name!r} has {numbers:,}"
+    return None
+
+
 def _wrong_parts(message: Any) -> Iterator[str]:
     """Yields what a network must not have, in every message inside it, such as subgraphs and attributes."""
     kind = message.DESCRIPTOR.name
@@ -119,6 +140,8 @@ def _wrong_parts(message: Any) -> Iterator[str]:
         trains = message.op_type == "Dropout" and any(message.input[2:])
         if message.op_type in _RANDOM or trains:
             yield f"draw no random numbers; {message.op_type!r} does"
+        if message.op_type == "Loop":
+            yield "have no operator 'Loop', whose end a number decides"
     for field, value in message.ListFields():
         if field.message_type is not None:
             for inner in value if hasattr(value, "__len__") else (value,):

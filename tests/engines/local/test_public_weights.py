@@ -154,6 +154,8 @@ def test_frozen_weights_are_compared_with_the_file_or_said_not_to_be(
     honest = trained(document, tmp_path / "honest")
     public_file = Path(document["model"]["pretrained"]["file"]).rename(file)
     assert "frozen weights NOT COMPARED with the public file" in verified(honest)
+    (sealed,) = [one for one in verify(honest) if one.subject == "state.safetensors"]
+    assert "frozen weights NOT COMPARED" in sealed.detail, "nor where no code may be imported"
     assert "frozen weights are those of the file" in verified(honest, weights=public_file)
     with pytest.raises(VerificationFailure, match="must come with --own-code"):
         list(verify(honest, weights=file))
