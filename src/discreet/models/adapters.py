@@ -101,7 +101,7 @@ class FineTuning:
             if self.rank >= narrowest:
                 raise ConfigurationError(
                     f"'model.adapters.rank' must be below the narrower side of every adapted layer, "
-                    f"{narrowest} of {name!r}; got {self.rank}. Lower it, or train the layer whole: 'trained'."
+                    f"{narrowest} of {name!r}; got {self.rank}. Lower it, or name the layer in 'trained'."
                 )
             owner, _, leaf = name.rpartition(".")
             setattr(network.get_submodule(owner), leaf, LowRank(layer, self.rank))

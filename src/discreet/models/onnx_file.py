@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -40,42 +41,63 @@ class OnnxNetwork:
                 it has parts elsewhere, operators that are not standard ONNX, loops as long as a number in it
                 says, or random numbers; or a tensor would be too large.
         """
-        try:
-            import onnx
-            import onnxruntime
-            from onnx import inliner
-        except ModuleNotFoundError:
-            raise ConfigurationError(
-                "an ONNX file needs onnx and onnxruntime; one is not installed. Run: pip install "
-                "'discreet[export]'"
-            ) from None
-        try:
-            model = onnx.load_model_from_string(data)
-            _require_few_operators(model)
-            model = inliner.inline_local_functions(model)
-            model.DiscardUnknownFields()
-            wrong = next(_wrong_parts(model), None) or _too_large(model)
-            if wrong is None:
-                options = onnxruntime.SessionOptions()
-                options.intra_op_num_threads = options.inter_op_num_threads = 1
-                options.use_deterministic_compute = True
-                # Bytes of ONNX may begin as those of onnxruntime's own format do, which nobody walked.
-                options.add_session_config_entry("session.load_model_format", "ONNX")
-                options.log_severity_level = 4  # what a record makes it say is said to nobody
-                self._session = onnxruntime.InferenceSession(
-                    model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-                )
-                (self._taken,) = self._session.get_inputs()
-        except Exception as error:  # whatever onnx and onnxruntime raise
-            reason = (str(error).splitlines() or [""])[0]
-            raise ConfigurationError(f"{name} must be an ONNX file with one input; {reason}.") from error
-        if wrong is not None:
-            raise ConfigurationError(f"{name} must {wrong}. Export the network for inference, in one file.")
+        model = checked_model(data, name)
+        import onnxruntime
+
+        with _one_line(name):
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = options.inter_op_num_threads = 1
+            options.use_deterministic_compute = True
+            # Bytes of ONNX may begin as those of onnxruntime's own format do, which nobody walked.
+            options.add_session_config_entry("session.load_model_format", "ONNX")
+            options.log_severity_level = 4  # what a record makes it say is said to nobody
+            self._session = onnxruntime.InferenceSession(
+                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            )
+            (self._taken,) = self._session.get_inputs()
 
     def __call__(self, record: Float32s) -> Float32s:
         """Returns the first output for a batch of one record."""
         kind = np.int64 if self._taken.type == "tensor(int64)" else np.float32
         return np.asarray(self._session.run(None, {self._taken.name: record.astype(kind)})[0])
+
+
+def checked_model(data: bytes, name: str) -> Any:
+    """Parses a file, writes its own functions out, and walks what is then there.
+
+    Returns:
+        The ``onnx.ModelProto``.
+
+    Raises:
+        ConfigurationError: see `OnnxNetwork`.
+    """
+    try:
+        import onnx
+        import onnxruntime  # noqa: F401 (which runs what is returned)
+        from onnx import inliner
+    except ModuleNotFoundError:
+        raise ConfigurationError(
+            "an ONNX file needs onnx and onnxruntime; one is not installed. Run: pip install "
+            "'discreet[export]'"
+        ) from None
+    with _one_line(name):
+        model = onnx.load_model_from_string(data)
+        _require_few_operators(model)
+        model = inliner.inline_local_functions(model)
+        model.DiscardUnknownFields()
+        wrong = next(_wrong_parts(model), None) or _too_large(model)
+    if wrong is not None:
+        raise ConfigurationError(f"{name} must {wrong}. Export the network for inference, in one file.")
+    return model
+
+
+@contextmanager
+def _one_line(name: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # whatever onnx and onnxruntime raise
+        reason = (str(error).splitlines() or [""])[0]
+        raise ConfigurationError(f"{name} must be an ONNX file with one input; {reason}.") from error
 
 
 def _require_few_operators(model: Any) -> None:
