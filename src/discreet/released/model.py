@@ -98,8 +98,9 @@ class Model:
 
         Args:
             records: a frame or mapping with the plan's feature columns, in any order; or, for a plan over
-                `Arrays` or with a feature map that is here, an array or tensor of records, which are read as
-                for training; or, for any other plan, an array of the shape that the network takes, as it is.
+                `Arrays` or arrays of a file, an array or tensor of records, which are read as for training;
+                or an array of features, of the shape that the network takes, as it is, unless the model maps
+                records of arrays by itself.
 
         Returns:
             Shape ``(n, num_classes)``; of several labels ``(n, K)``, in the order of `labels`.
@@ -154,12 +155,12 @@ class Model:
         return outcome.numbers(self.outputs(features)[:, 0].double().numpy())
 
     def _features(self, records: Any) -> Float32s:
-        """Reads records as training did; an array of the network's own shape is taken as it is."""
-        data, rules, notes = self.plan.data, self.rules, list[str]()
-        if public_facts(data).array_facts() is not None or (self.maps is not None and rules is None):
+        """Reads records as training did; an array of features is taken as it is."""
+        notes = list[str]()
+        if self._takes_features(records):
+            return np.ascontiguousarray(records, dtype=np.float32)
+        if self.rules is None:
             found = self.features_of_arrays(records)
-        elif isinstance(records, np.ndarray):
-            return self._as_they_are(records)
         else:
             rules = self.require_rules()
             features, counted = rules.features(table_of(records, rules.used, name="the records"))
@@ -169,12 +170,22 @@ class Model:
             warnings.warn(note, UserWarning, stacklevel=3)  # whoever called predict
         return found
 
-    def _as_they_are(self, records: npt.NDArray[Any]) -> Float32s:
-        shape = self.plan.facts.feature_shape
-        if records.shape[1:] == shape:
-            return np.ascontiguousarray(records, dtype=np.float32)
-        self.require_records()
-        raise ConfigurationError(f"every record must have the plan's shape {shape}; got {records.shape[1:]}.")
+    def _takes_features(self, records: Any) -> bool:
+        """Says whether an array holds features, which nobody reads: as a table's rules or a map make them.
+
+        Where a feature map of arrays is here, no array does, and bytes never are features.
+        """
+        data, shape = self.plan.data, self.plan.facts.feature_shape
+        if not isinstance(records, np.ndarray) or records.dtype == np.uint8:
+            return False
+        if public_facts(data).array_facts() is not None or (self.maps is not None and self.rules is None):
+            return False
+        if self.rules is not None and records.shape[1:] != shape:
+            self.require_records()
+            raise ConfigurationError(
+                f"every record must have the plan's shape {shape}; got {records.shape[1:]}."
+            )
+        return records.shape[1:] == shape
 
     def features_of_arrays(self, records: Any) -> Float32s:
         """Returns the features of an array or tensor of records as the training's own source held them.

@@ -186,7 +186,7 @@ def test_what_is_exported_scores_records_as_we_do(trained: Trained) -> None:
     if trained.kind == "table":
         feeds: Any = {"age": np.array([[7.0], [np.nan]]), "sex": np.array([["f"], ["m"]])}
         expected, shape_stated = model.predict_proba({"age": ["7", ""], "sex": ["f", "m"]}), None
-        taken = (torch.from_numpy(feeds["age"]), torch.tensor([[0], [1]]))
+        taken: Any = (torch.from_numpy(feeds["age"]), torch.tensor([[0], [1]]))
     else:
         records = trained.raw[:7].copy()
         records[0].flat[0] = np.nan
@@ -267,3 +267,26 @@ def test_a_network_that_mixes_records_is_no_part_of_a_program(tmp_path: Path) ->
     model = load_model(tmp_path / "run", own_code=True, weights=tmp_path / "public.safetensors")
     with pytest.raises(ConfigurationError, match="must answer records of a batch as it answers each alone"):
         torch_program(model, SHAPES["network"])
+
+
+def test_bytes_are_read_as_in_training_from_a_file_and_from_a_program(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    images = draw.integers(0, 256, (30, 2, 3), dtype=np.uint8)
+    np.savez(tmp_path / "images.npz", x=images, y=np.where(draw.random(30) < 0.1, 7, draw.integers(0, 2, 30)))
+    config = {
+        "data": {"source": f"npz:{tmp_path / 'images.npz'}", "num_classes": 2, "record_capacity": 30}
+        | {"partition": {"kind": "iid", "silos": 3}, "pixels": True},
+        "model": {"name": "mlp"},
+        "training": {"rounds": 1, "local": {"kind": "single-step"}},
+        "privacy": {"epsilon": 8.0, "delta": 1e-5, "clip_norm": 1.0},
+        "run": {"seed": 1},
+    }
+    finish(run_config(parse_config(config), tmp_path / "run"), None)
+    model = load_model(tmp_path / "run")
+    expected = model.predict_proba((images / np.float32(255.0)).astype(np.float32))
+    np.testing.assert_array_equal(model.predict_proba(images), expected)
+    np.testing.assert_array_equal(score_file(model, tmp_path / "images.npz").probabilities, expected)
+    found = evaluate_file(model, tmp_path / "images.npz")
+    known = int((np.load(tmp_path / "images.npz")["y"] < 2).sum())
+    assert found.quality.records == known < 30
+    assert any("labels are not in [0, 2)" in note for note in found.notes)
