@@ -185,7 +185,7 @@ class Model:
             raise ConfigurationError(
                 f"every record must have the plan's shape {shape}; got {records.shape[1:]}."
             )
-        return records.shape[1:] == shape
+        return bool(records.shape[1:] == shape)
 
     def features_of_arrays(self, records: Any) -> Float32s:
         """Returns the features of an array or tensor of records as the training's own source held them.
