@@ -23,12 +23,13 @@ def images(source: Path, folder: Path, every: int, train: int | None = None) -> 
 
 def scattered_images(source: Path, folder: Path, every: int) -> Path:
     """Writes the normalised scattering features of `images`, a map that looks at no other image."""
-    from discreet.models.transforms import features_by  # torch, which listing the reproductions does without
+    from discreet.models.transforms import PublicMap  # torch, which listing the reproductions does without
 
+    scattering = PublicMap("scattering", 1.0)
     with np.load(images(source, folder, every), allow_pickle=False) as arrays:
         parts = {name: arrays[name] for name in ("x_train", "y_train", "x_test", "y_test")}
     for name in ("x_train", "x_test"):
-        parts[name] = features_by(parts[name].astype(np.float32) / 255.0, "scattering", 1.0)
+        parts[name] = scattering.features(parts[name].astype(np.float32) / 255.0)
     path = folder / f"scattering-{source.name}"
     np.savez(path, **parts)
     return path

@@ -12,6 +12,7 @@ import typer
 
 from discreet.cli.console import console, tell_owner
 from discreet.cli.listing import Listing
+from discreet.cli.opened import OwnCode, Weights
 from discreet.cli.written import Decimal, Encoding, Separator, written
 from discreet.errors import ConfigurationError
 from discreet.quality import NumberQuality, Quality, quality_json
@@ -30,7 +31,10 @@ def evaluate(
     run: Annotated[Path, typer.Argument(help="The folder of a run, or a model file.", show_default=False)],
     rows: Annotated[
         Path,
-        typer.Argument(help="A CSV or Parquet file with the model's columns and label.", show_default=False),
+        typer.Argument(
+            help="A CSV or Parquet file with the model's columns and label, or an .npz file with x and y.",
+            show_default=False,
+        ),
     ],
     by: Annotated[
         list[str] | None,
@@ -43,9 +47,8 @@ def evaluate(
     separator: Separator = None,
     encoding: Encoding = None,
     decimal: Decimal = None,
-    own_code: Annotated[
-        bool, typer.Option("--own-code", help="Import a model that is not bundled, which the file names.")
-    ] = False,
+    weights: Weights = None,
+    own_code: OwnCode = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
 ) -> None:
     """Say how good a model is on the labelled rows of a file; nothing leaves this machine.
@@ -56,7 +59,8 @@ def evaluate(
     Example: [bold]discreet evaluate runs/heart labelled.csv --by sex[/bold]
     """
     groups, how = dict(map(_group, by or ())), written(separator, encoding, decimal)
-    found = evaluate_file(load_model(run, own_code=own_code), rows, by=groups, written=how)
+    model = load_model(run, own_code=own_code, weights=weights)
+    found = evaluate_file(model, rows, by=groups, written=how)
     tell_owner(found.notes)
     warning = _NOT_PRIVATE.format(file=rows.name)
     if as_json:

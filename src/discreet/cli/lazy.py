@@ -19,7 +19,7 @@ SUMMARIES = {
     "plan": "Work out the plan that CONFIG asks for: noise, ring, bytes, and every adversary's guarantee.",
     "account": "Account for a mechanism in one line, or calibrate its noise.",
     "report": "Write report.html and report.json from the files of a run.",
-    "predict": "Predict the class, or number, of every row of a CSV or Parquet file; a label is not needed.",
+    "predict": "Predict the class, or number, of every row of a file; a label is not needed.",
     "evaluate": "Say how good a model is on the labelled rows of a file; nothing leaves this machine.",
     "export": "Write a model, preprocessing included, in forms that load without this package; and its card.",
     "verify": "Work out every number of a run again from plan and ledger; exit code 2 with the "

@@ -1,6 +1,7 @@
 """Records, silos and federations: loaded, scaled by public rules only, dealt out and split."""
 
-from discreet.data.array_source import features_in_memory, require_held, stated_shape
+from discreet.data.array_records import features_of_array
+from discreet.data.array_source import features_in_memory, real_array, require_held, stated_shape
 from discreet.data.facts import PublicFacts, table_columns
 from discreet.data.federation import Federation, Silo
 from discreet.data.load import IN_MEMORY, bundled_attribution, load_federation
@@ -24,8 +25,10 @@ __all__ = [
     "TableRules",
     "bundled_attribution",
     "features_in_memory",
+    "features_of_array",
     "held_out",
     "load_federation",
+    "real_array",
     "require_held",
     "scale_to_norm",
     "stated_shape",

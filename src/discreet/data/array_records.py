@@ -207,11 +207,15 @@ def whole_labels(labels: Array) -> Integers:
 def _made_finite(features: Float32s, where: str) -> tuple[str, ...]:
     """Puts 0 where a number is not finite; returns a note about such records."""
     unusable = ~np.isfinite(features)
-    count = int(unusable.any(axis=tuple(range(1, features.ndim))).sum())
-    if not count:
-        return ()
-    features[unusable] = 0.0
-    return (f"{where}: {count} of {len(features)} records hold NaN or Inf, which count as 0.",)
+    if notes := not_finite_note(unusable, where):
+        features[unusable] = 0.0
+    return notes
+
+
+def not_finite_note(unusable: Booleans, where: str) -> tuple[str, ...]:
+    """Returns a note about the records in which some number is not finite, if there are any."""
+    count = int(unusable.any(axis=tuple(range(1, unusable.ndim))).sum())
+    return (f"{where}: {count} of {len(unusable)} records hold NaN or Inf, which count as 0.",) * bool(count)
 
 
 def _left_out(parts: Sequence[Part], kept: Booleans, num_classes: int) -> list[str]:

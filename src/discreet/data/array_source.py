@@ -33,6 +33,7 @@ from discreet.data.identity import Marks
 from discreet.data.pool import SILO, Pool
 from discreet.errors import DataError
 
+_RECORDS = "the records"
 _NO_DATASET = (tuple, list, str, bytes, Mapping)
 
 
@@ -125,11 +126,8 @@ def features_in_memory(features: Any, facts: ArrayFacts) -> Float32s:
     Raises:
         DataError: if it is no array of real numbers, or its records have another shape.
     """
-    where = "the records"
-    raw = _array(features, where)
-    if not is_real(raw):
-        raise DataError(f"{where}: features must be real numbers; got {raw.dtype}.")
-    _require_shape(raw, facts, where)
+    raw = real_array(features)
+    _require_shape(raw, facts, _RECORDS)
     return features_of_array(raw, facts.feature_norm_bound, pixels=facts.pixels)
 
 
@@ -155,6 +153,20 @@ def require_held(held: Any, silo: str, *, ids: bool) -> None:
 
 def _members(ids: bool) -> str:
     return "(features, labels, ids)" if ids else "(features, labels)"
+
+
+def real_array(features: Any) -> Array:
+    """Returns records in an array or tensor as an array.
+
+    Raises:
+        DataError: if it is none of real numbers, one record after the other.
+    """
+    raw = _array(features, _RECORDS)
+    if not is_real(raw) or not raw.ndim:
+        raise DataError(
+            f"{_RECORDS}: features must be an array of real numbers; got {raw.dtype}, {raw.shape}."
+        )
+    return raw
 
 
 def stated_shape(held: Any) -> tuple[int, ...] | None:

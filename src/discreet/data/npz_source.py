@@ -5,11 +5,23 @@ Never a pickle: object arrays are refused by NumPy itself.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from discreet.archives import read_arrays
 from discreet.arrays import Integers
-from discreet.data.array_records import Array, Part, identities_of_ids, records_of, scaled
+from discreet.data.array_records import (
+    Array,
+    Part,
+    identities_of_ids,
+    is_real,
+    not_finite_note,
+    records_of,
+    scaled,
+    whole_labels,
+)
 from discreet.data.identity import Marks
 from discreet.data.pool import Pool
 from discreet.data.spelling import spelling
@@ -78,6 +90,50 @@ def pool_of_npz(
         notes=found.notes if test is None else (*found.notes, *test.notes),
         guessed_pixels=found.guessed_pixels,
     )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NpzRows:
+    """Records of a file as they are in it: to predict their labels, or to compare them.
+
+    Attributes:
+        features: the array ``x``.
+        labels: those of ``y``, -1 where one is no whole number or no label is asked for.
+        named: what an array says of each record, if one was asked for and is there.
+        notes: for the owner.
+    """
+
+    features: Array
+    labels: Integers
+    named: tuple[str, ...] | None
+    notes: tuple[str, ...]
+
+
+def rows_of_npz(path: Path, *, labelled: bool, named_by: str | None, needed: bool = True) -> NpzRows:
+    """Reads ``x`` of a file, and ``y`` if ``labelled``.
+
+    Args:
+        path: the file.
+        labelled: whether labels are asked for.
+        named_by: the array with a text or number for each record; None asks for none.
+        needed: whether that array must be there.
+
+    Raises:
+        DataError: if the file or an array is missing or does not fit.
+    """
+    arrays, file = _arrays(path), path.name
+    if "x" not in arrays:
+        raise DataError(f"{file}: there is no array 'x'.{nearest_hint('x', arrays)}")
+    features = arrays["x"]
+    if not (is_real(features) and features.ndim):
+        raise DataError(f"{file}: 'x' must be real numbers; got {features.dtype}, shape {features.shape}.")
+    labels = np.full(len(features), -1, dtype=np.int64)
+    if labelled:
+        labels = whole_labels(_part(arrays, "x", "y", file).labels)
+    rows = np.arange(len(features))
+    found = None if named_by is None else _entries(arrays, named_by, rows, len(rows), file, needed=needed)
+    named = None if found is None else tuple(map(str, found))
+    return NpzRows(features, labels, named, not_finite_note(~np.isfinite(features), file))
 
 
 def _arrays(path: Path) -> dict[str, Array]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import copy
 import fnmatch
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -72,12 +73,13 @@ class FineTuning:
             file, and no parameter is trained but those layers' and each update's B.
 
         Raises:
-            ConfigurationError: if a name fits no layer, a layer is not linear, the file does not fit, or a
-                trained or adapted layer shares its weights with another that is not.
+            ConfigurationError: if a name fits no layer, a layer is not linear or no larger than its update's
+                rank, the file does not fit, or a trained or adapted layer shares its weights with another
+                that is not.
         """
         names = dict(network.named_modules())
-        trained = [name for pattern in self.trained for name in _fitting(pattern, names, "trained")]
-        adapted = [name for pattern in self.adapted for name in _fitting(pattern, names, "adapters.layers")]
+        trained = _fitting(self.trained, names, "trained")
+        adapted = _fitting(self.adapted, names, "adapters.layers")
         _require_apart(network, trained, adapted)
         kept = {key: tensor for key, tensor in network.state_dict().items() if not _below(key, trained)}
         if isinstance(self.weights, PublicWeights):
@@ -87,13 +89,19 @@ class FineTuning:
             fill(released, self.weights, name="the released model")
         for key, parameter in network.named_parameters():
             parameter.requires_grad_(_below(key, trained))
-        for name in dict.fromkeys(adapted):
+        for name in adapted:
             layer = names[name]
             if type(layer) is not nn.Linear or _below(name, trained):
                 what = "trained whole" if _below(name, trained) else type(layer).__name__
                 raise ConfigurationError(
                     f"'model.adapters.layers' must name frozen layers of the type nn.Linear; {name!r} is "
                     f"{what}. Name others."
+                )
+            narrowest = min(layer.in_features, layer.out_features)
+            if self.rank >= narrowest:
+                raise ConfigurationError(
+                    f"'model.adapters.rank' must be below the narrower side of every adapted layer, "
+                    f"{narrowest} of {name!r}; got {self.rank}. Lower it, or name the layer in 'trained'."
                 )
             owner, _, leaf = name.rpartition(".")
             setattr(network.get_submodule(owner), leaf, LowRank(layer, self.rank))
@@ -109,7 +117,7 @@ def merged(network: nn.Module) -> nn.Module:
     return whole
 
 
-def _require_apart(network: nn.Module, trained: Iterable[str], adapted: Iterable[str]) -> None:
+def _require_apart(network: nn.Module, trained: Collection[str], adapted: Collection[str]) -> None:
     """Refuses weights that are on both sides of a border: what moved one layer would move the other too."""
     sides: dict[int, set[str]] = {}
     names: dict[int, list[str]] = {}
@@ -130,23 +138,29 @@ def _require_apart(network: nn.Module, trained: Iterable[str], adapted: Iterable
             )
 
 
-def _in_release(key: str, adapted: Iterable[str]) -> str:
+def _in_release(key: str, adapted: Collection[str]) -> str:
     """Returns the name that a tensor of the file has in a released model."""
     owner, _, leaf = key.rpartition(".")
     return f"{owner}.layer.{leaf}" if owner in adapted else key
 
 
-def _fitting(pattern: str, names: Mapping[str, nn.Module], key: str) -> list[str]:
-    """Returns the layers that a name or pattern fits, one at least."""
-    found = [name for name in names if name and fnmatch.fnmatchcase(name, pattern)]
-    if not found:
-        known = ", ".join([name for name, layer in names.items() if type(layer) is nn.Linear][:20])
-        raise ConfigurationError(
-            f"'model.{key}' must name layers of the network; {pattern!r} fits none. Linear layers: "
-            f"{known or 'none'}."
-        )
-    return found
+def _fitting(patterns: Iterable[str], names: Mapping[str, nn.Module], key: str) -> dict[str, None]:
+    """Returns the layers that names or patterns fit, each once and in their order; each fits one at least."""
+    every: dict[str, None] = {}
+    for pattern in dict.fromkeys(patterns):
+        fits = re.compile(fnmatch.translate(pattern)).match
+        found = [name for name in names if name and fits(name)]
+        if not found:
+            known = ", ".join([name for name, layer in names.items() if type(layer) is nn.Linear][:20])
+            raise ConfigurationError(
+                f"'model.{key}' must name layers of the network; {pattern!r} fits none. Linear layers: "
+                f"{known or 'none'}."
+            )
+        every |= dict.fromkeys(found)
+    return every
 
 
-def _below(key: str, layers: Iterable[str]) -> bool:
-    return any(key == layer or key.startswith(f"{layer}.") for layer in layers)
+def _below(key: str, layers: Collection[str]) -> bool:
+    """Says whether a tensor is of one of the layers, or of a part of one."""
+    parts = key.split(".")
+    return any(".".join(parts[:count]) in layers for count in range(1, len(parts) + 1))

@@ -38,6 +38,7 @@ class FrozenMap:
         answer: features of a batch of one record, shape ``(1, length)``.
         of_zeros: features of a record of zeros, shape ``(length,)``; so the length is public.
         made_of: a hash of what decides features: weights, name, source files, answers to public records.
+        module: what answers, in evaluation mode; None of an ONNX file.
         unusable: records that got zeros so far; private.
     """
 
@@ -45,6 +46,7 @@ class FrozenMap:
     answer: Callable[[Float32s], Float32s]
     of_zeros: Float32s
     made_of: str
+    module: nn.Module | None = None
     unusable: int = 0
 
     @classmethod
@@ -86,7 +88,9 @@ class FrozenMap:
             factory.__module__,
             *(type(one).__module__ for one in made.modules()),
         }
-        return cls._tried(spec, answer, feature_shape, f"{weights.sha256} {_digest(written_in)}")
+        found = cls._tried(spec, answer, feature_shape, f"{weights.sha256} {_digest(written_in)}")
+        found.module = made
+        return found
 
     @classmethod
     def onnx(cls, weights: PublicWeights, feature_shape: tuple[int, ...]) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ MOST_OPERATORS = 1 << 20
 
 LARGEST = 1 << 30
 """Bytes of a file that is parsed: protobuf ends at twice as many."""
+
+MOST_NUMBERS = 1 << 28
+"""In a tensor whose size follows from the file alone; a batch of any number counts as one."""
 
 _STANDARD = frozenset({"", "ai.onnx", "ai.onnx.ml"})
 _RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
@@ -34,44 +38,66 @@ class OnnxNetwork:
 
         Raises:
             ConfigurationError: if onnx or onnxruntime is not installed, the file is none with one input, or
-                it has parts elsewhere, operators that are not standard ONNX, or random numbers.
+                it has parts elsewhere, operators that are not standard ONNX, loops as long as a number in it
+                says, or random numbers; or a tensor would be too large.
         """
-        try:
-            import onnx
-            import onnxruntime
-            from onnx import inliner
-        except ModuleNotFoundError:
-            raise ConfigurationError(
-                "an ONNX file needs onnx and onnxruntime; one is not installed. Run: pip install "
-                "'discreet[export]'"
-            ) from None
-        try:
-            model = onnx.load_model_from_string(data)
-            _require_few_operators(model)
-            model = inliner.inline_local_functions(model)
-            model.DiscardUnknownFields()
-            wrong = next(_wrong_parts(model), None)
-            if wrong is None:
-                options = onnxruntime.SessionOptions()
-                options.intra_op_num_threads = options.inter_op_num_threads = 1
-                options.use_deterministic_compute = True
-                # Bytes of ONNX may begin as those of onnxruntime's own format do, which nobody walked.
-                options.add_session_config_entry("session.load_model_format", "ONNX")
-                options.log_severity_level = 4  # what a record makes it say is said to nobody
-                self._session = onnxruntime.InferenceSession(
-                    model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-                )
-                (self._taken,) = self._session.get_inputs()
-        except Exception as error:  # whatever onnx and onnxruntime raise
-            reason = (str(error).splitlines() or [""])[0]
-            raise ConfigurationError(f"{name} must be an ONNX file with one input; {reason}.") from error
-        if wrong is not None:
-            raise ConfigurationError(f"{name} must {wrong}. Export the network for inference, in one file.")
+        model = checked_model(data, name)
+        import onnxruntime
+
+        with _one_line(name):
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = options.inter_op_num_threads = 1
+            options.use_deterministic_compute = True
+            # Bytes of ONNX may begin as those of onnxruntime's own format do, which nobody walked.
+            options.add_session_config_entry("session.load_model_format", "ONNX")
+            options.log_severity_level = 4  # what a record makes it say is said to nobody
+            self._session = onnxruntime.InferenceSession(
+                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            )
+            (self._taken,) = self._session.get_inputs()
 
     def __call__(self, record: Float32s) -> Float32s:
         """Returns the first output for a batch of one record."""
         kind = np.int64 if self._taken.type == "tensor(int64)" else np.float32
         return np.asarray(self._session.run(None, {self._taken.name: record.astype(kind)})[0])
+
+
+def checked_model(data: bytes, name: str) -> Any:
+    """Parses a file, writes its own functions out, and walks what is then there.
+
+    Returns:
+        The ``onnx.ModelProto``.
+
+    Raises:
+        ConfigurationError: see `OnnxNetwork`.
+    """
+    try:
+        import onnx
+        import onnxruntime  # noqa: F401 (which runs what is returned)
+        from onnx import inliner
+    except ModuleNotFoundError:
+        raise ConfigurationError(
+            "an ONNX file needs onnx and onnxruntime; one is not installed. Run: pip install "
+            "'discreet[export]'"
+        ) from None
+    with _one_line(name):
+        model = onnx.load_model_from_string(data)
+        _require_few_operators(model)
+        model = inliner.inline_local_functions(model)
+        model.DiscardUnknownFields()
+        wrong = next(_wrong_parts(model), None) or _too_large(model)
+    if wrong is not None:
+        raise ConfigurationError(f"{name} must {wrong}. Export the network for inference, in one file.")
+    return model
+
+
+@contextmanager
+def _one_line(name: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # whatever onnx and onnxruntime raise
+        reason = (str(error).splitlines() or [""])[0]
+        raise ConfigurationError(f"{name} must be an ONNX file with one input; {reason}.") from error
 
 
 def _require_few_operators(model: Any) -> None:
@@ -108,6 +134,23 @@ def _require_few_operators(model: Any) -> None:
         raise ValueError(f"it has more than {MOST_OPERATORS} operators when its functions are written out")
 
 
+def _too_large(model: Any) -> str | None:
+    """Says which tensor of known size is too large, such as one that a few bytes ask to be filled.
+
+    Onnxruntime makes tensors that hang on no input before any record comes.
+    """
+    from onnx import shape_inference
+
+    graph = shape_inference.infer_shapes(model, data_prop=True).graph
+    for one in (*graph.value_info, *graph.output):
+        numbers = 1
+        for side in one.type.tensor_type.shape.dim:
+            numbers *= max(side.dim_value, 1)
+        if numbers > MOST_NUMBERS:
+            return f"have tensors of at most {MOST_NUMBERS:,} numbers; {one.name!r} has {numbers:,}"
+    return None
+
+
 def _wrong_parts(message: Any) -> Iterator[str]:
     """Yields what a network must not have, in every message inside it, such as subgraphs and attributes."""
     kind = message.DESCRIPTOR.name
@@ -119,6 +162,8 @@ def _wrong_parts(message: Any) -> Iterator[str]:
         trains = message.op_type == "Dropout" and any(message.input[2:])
         if message.op_type in _RANDOM or trains:
             yield f"draw no random numbers; {message.op_type!r} does"
+        if message.op_type == "Loop":
+            yield "have no operator 'Loop', whose end a number decides"
     for field, value in message.ListFields():
         if field.message_type is not None:
             for inner in value if hasattr(value, "__len__") else (value,):

@@ -67,18 +67,20 @@ class FrozenResidual:
         """
         if not (images.ndim == 4 and images.shape[1] == 3):
             raise ConfigurationError(f"Images must have shape (n, 3, rows, columns); got {images.shape}.")
-        centre, spread = torch.tensor(self.mean), torch.tensor(self.stddev)
         parts = []
         with torch.no_grad():
             for first in range(0, len(images), _IMAGES_PER_CHUNK):
                 chunk = torch.from_numpy(images[first : first + _IMAGES_PER_CHUNK])
-                parts.append(self._features((chunk - centre[:, None, None]) / spread[:, None, None]).numpy())
+                parts.append(self.features(chunk).numpy())
         return np.concatenate(parts) if parts else np.empty((0, self._width()), dtype=np.float32)
 
     def _width(self) -> int:
         return int(self.weights["layer3.0.conv1.weight"].shape[0])
 
-    def _features(self, images: torch.Tensor) -> torch.Tensor:
+    def features(self, images: torch.Tensor) -> torch.Tensor:
+        """Returns features of images in [0, 1], shape ``(n, channels)``."""
+        centre, spread = torch.tensor(self.mean), torch.tensor(self.stddev)
+        images = (images - centre[:, None, None]) / spread[:, None, None]
         hidden = functional.relu(self._normalised(self._convolved(images, "conv1"), "bn1"))
         for stage in _STAGES:
             block = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet.arrays import Float32s
@@ -49,23 +50,58 @@ def transformed(
     if cache is not None and isinstance(found, FrozenMap):
         kept = FeatureCache(cache, f"{found.made_of} {bound!r} {__version__}")
     made = mapped(federation, found, bound, kept)
-    if not (isinstance(found, OwnMap | FrozenMap) and found.unusable):
-        return made
-    note = (
-        f"feature map {found.name!r}: for {found.unusable} records it raised, or gave no vector of "
-        f"{found.length} numbers; their features are 0."
-    )
-    return dataclasses.replace(made, warnings=(*made.warnings, note))
+    return dataclasses.replace(made, warnings=(*made.warnings, *_unusable(found)))
 
 
-def features_by(records: Float32s, transform: str, norm_bound: float | None) -> Float32s:
-    """Returns the features of records as `transformed` makes them.
+@dataclass(frozen=True, slots=True)
+class PublicMap:
+    """A config's feature map for records outside of its federation: what it gives them, `transformed` would.
 
-    Raises:
-        ConfigurationError: if the map cannot be applied.
+    Attributes:
+        transform: as of `transformed`.
+        norm_bound: likewise.
+        weights: likewise.
     """
-    found, bound = _map_and_bound(transform, norm_bound, records.shape[1:])
-    return mapped_records(records, found, bound)
+
+    transform: str
+    norm_bound: float | None
+    weights: PublicWeights | None = None
+    _built: dict[tuple[int, ...], tuple[FeatureMap, float | None]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def features(self, records: Float32s) -> Float32s:
+        """Returns the features of records.
+
+        Raises:
+            ConfigurationError: if the map cannot be applied.
+        """
+        return mapped_records(records, *self.of(records.shape[1:]))
+
+    def of(self, shape: tuple[int, ...]) -> tuple[FeatureMap, float | None]:
+        """Returns the map for records of a shape, and what its features are scaled to; built once.
+
+        Raises:
+            ConfigurationError: if it cannot be built.
+        """
+        if shape not in self._built:
+            self._built[shape] = _map_and_bound(self.transform, self.norm_bound, shape, self.weights)
+        return self._built[shape]
+
+    def notes(self) -> tuple[str, ...]:
+        """Returns how many records got zeros since this was asked last."""
+        return tuple(note for found, _ in self._built.values() for note in _unusable(found))
+
+
+def _unusable(found: FeatureMap) -> tuple[str, ...]:
+    """Returns a note on records for which a map gave no features, and counts from 0 again."""
+    if not (isinstance(found, OwnMap | FrozenMap) and found.unusable):
+        return ()
+    count, found.unusable = found.unusable, 0
+    return (
+        f"feature map {found.name!r}: for {count} records it raised, or gave no vector of "
+        f"{found.length} numbers; their features are 0.",
+    )
 
 
 def _map_and_bound(

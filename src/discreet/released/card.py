@@ -10,6 +10,7 @@ from discreet.data import TableRules
 from discreet.data.bins import Bins
 from discreet.data.columns import Column, Days, Numeric
 from discreet.documents import shown
+from discreet.kinds.model_facts import names_own_code
 from discreet.plan import Plan
 from discreet.privacy.assumptions import numbered
 from discreet.privacy.notation import delta_text, epsilon_text
@@ -18,6 +19,7 @@ from discreet.quality.intervals import Interval, off_by, percents
 from discreet.quality.levels import level_rows
 from discreet.quality.owners import of_persons
 from discreet.released.model import rules_of
+from discreet.released.public_map import of_a_network, weights_name
 from discreet.report import ReportInput, collect
 from discreet.report.overview import GUARANTEE_COLUMNS, guarantee_cells
 from discreet.report.wording import accuracy_text, does_not_say, says
@@ -61,7 +63,7 @@ def model_card(run: Path) -> str:
         _section("Privacy", _privacy(report)),
         _section("Evaluation", _evaluation(report.quality, plan)),
         _section("Limits", _list(does_not_say(report.budget, measured=False))),
-        _section("How to use it", _usage(rules)),
+        _section("How to use it", _usage(rules, plan)),
         _section("Citation", _citation(report)),
     ]
     return "\n".join(parts)
@@ -222,17 +224,24 @@ def _share(found: Interval | None) -> str:
     return "–" if found is None else percents(found)
 
 
-def _usage(rules: TableRules | None) -> str:
+def _usage(rules: TableRules | None, plan: Plan) -> str:
     call = "predict_proba" if rules is None or _classes(rules) else "predict"
     data = "frame" if rules is not None else "array"
     told = "a frame with the columns above" if rules is not None else "an array of records"
     return (
         "```python\nimport discreet\n\n"
-        'model = discreet.load_model("model.safetensors")\n'
+        f'model = discreet.load_model("model.safetensors"{_opened(plan)})\n'
         f"model.{call}({data})  # {told}\n```\n\n"
         "`discreet export` writes it for ONNX, torch and scikit-learn. `discreet verify` works the "
         "guarantees out again, from the folder of the run.\n"
     )
+
+
+def _opened(plan: Plan) -> str:
+    """Returns what a model is opened with: the weights of a public network, leave to import what is named."""
+    weights = f', weights="{weights_name(plan)}"' if of_a_network(plan) else ""
+    imports = names_own_code(plan.model.name) or (plan.data.transform or "").startswith(("network:", "map:"))
+    return weights + ", own_code=True" * imports
 
 
 def _citation(report: ReportInput) -> str:

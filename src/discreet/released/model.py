@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -15,24 +13,27 @@ from torch import nn
 
 from discreet.arrays import Float32s, Floats
 from discreet.config.federation import public_facts
-from discreet.data import Records, TableRules, features_in_memory, table_rules
+from discreet.data import (
+    Records,
+    TableRules,
+    features_in_memory,
+    features_of_array,
+    real_array,
+    table_rules,
+)
 from discreet.data.frames import table_of
 from discreet.data.labels import Outcome
 from discreet.data.record_map import RecordMap
 from discreet.errors import ConfigurationError
-from discreet.kinds.model_facts import names_own_code
 from discreet.learning import logits
 from discreet.learning.metrics import probabilities
-from discreet.models import load_tensors, read_model_file
-from discreet.models.transforms import features_by
+from discreet.models.transforms import PublicMap
 from discreet.plan import Plan
-from discreet.plan.follows import unlike_its_config
-from discreet.plan.public_model import public_model
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
 from discreet.quality import shares_of_labels
-from discreet.rounds import Origin, parse_origin
-from discreet.rounds.preparing import record_map
+from discreet.released.public_map import no_weights_given, of_a_network
+from discreet.rounds import Origin
 
 
 @final
@@ -45,12 +46,15 @@ class Model:
         network: features to logits, in evaluation mode.
         own_code: whether a feature map that is not bundled may be imported.
         prepares: what prepares records as they are read for the network; None where nothing does.
+        maps: what made the features of records in training; None where nothing did, or where it was a public
+            network whose weights are not here: then it takes features.
     """
 
     origin: Origin
     network: nn.Module
     own_code: bool = False
     prepares: RecordMap | None = None
+    maps: PublicMap | None = None
 
     @property
     def plan(self) -> Plan:
@@ -64,7 +68,7 @@ class Model:
 
     @property
     def rules(self) -> TableRules | None:
-        """How rows of a table become features; None if the model was not trained on tables."""
+        """How rows of a table are read; None if the model was not trained on tables."""
         return rules_of(self.plan)
 
     @property
@@ -96,18 +100,21 @@ class Model:
 
         Args:
             records: a frame or mapping with the plan's feature columns, in any order; or, for a plan over
-                `Arrays`, an array or tensor of their shape, which is read as for training; or, for any plan,
-                an array of the shape that the network takes, as it is.
+                `Arrays` or arrays of a file, an array or tensor of records, which are read as for training;
+                or an array of features, of the shape that the network takes, as it is, unless the model maps
+                records of arrays by itself.
 
         Returns:
             Shape ``(n, num_classes)``; of several labels ``(n, K)``, in the order of `labels`.
 
         Warns:
             UserWarning: once for each column of a frame in which cells hold texts that the plan does not
-                know, with their number; blank ones by themselves are no reason.
+                know, with their number; blank ones by themselves are no reason. And if a feature map gives no
+                features for some records, with their number.
 
         Raises:
-            ConfigurationError: if an array has another shape, or the model is a regression.
+            ConfigurationError: if an array has another shape, the model is a regression, or the weights of
+                its feature map are not here.
             DataError: if a frame lacks a column, or what was read as for training has another shape.
         """
         if self.outcome is not None:
@@ -132,7 +139,7 @@ class Model:
         return chosen if named is None else np.asarray(np.asarray(named)[chosen])
 
     def outputs(self, features: Float32s) -> torch.Tensor:
-        """Returns the logits of features as records are read for training, shape ``(n, k)``."""
+        """Returns the logits of records as they are read and mapped for training, shape ``(n, k)``."""
         if not len(features):
             return torch.empty(0, 1 << len(self.labels) if self.labels else self.plan.facts.model.outputs)
         taken = features if self.prepares is None else self.prepares.features(features)
@@ -150,54 +157,108 @@ class Model:
         return outcome.numbers(self.outputs(features)[:, 0].double().numpy())
 
     def _features(self, records: Any) -> Float32s:
-        """Reads records as training did; an array of the network's own shape is taken as it is."""
-        shape, stated = self.plan.facts.feature_shape, public_facts(self.plan.data).array_facts()
-        if stated is not None:
-            return self._mapped(features_in_memory(records, stated))
-        if isinstance(records, np.ndarray):
-            if records.shape[1:] != shape:
-                raise ConfigurationError(
-                    f"every record must have the plan's shape {shape}{self._of_features}; "
-                    f"got {records.shape[1:]}."
-                )
+        """Reads records as training did; an array of features is taken as it is."""
+        notes = list[str]()
+        if self._takes_features(records):
             return np.ascontiguousarray(records, dtype=np.float32)
-        rules = self.require_rules()
-        features, counted = rules.features(table_of(records, rules.used, name="the records"))
-        for note in rules.unknown("the records", [counted]):
+        if self.rules is None:
+            found = self.features_of_arrays(records)
+        else:
+            rules = self.require_rules()
+            features, counted = rules.features(table_of(records, rules.used, name="the records"))
+            notes += rules.unknown("the records", [counted])
+            found = self.mapped(features)
+        for note in (*notes, *self.notes()):
             warnings.warn(note, UserWarning, stacklevel=3)  # whoever called predict
-        return features
+        return found
 
-    @property
-    def _of_features(self) -> str:
-        """Says what arrays must hold, where a public network made the features: its weights do not travel."""
-        transform = self.plan.data.transform or ""
-        if transform.partition(":")[0] not in ("network", "onnx", "residual"):
-            return ""
-        return f", features of {transform!r} with a constant 1 behind them, scaled to the plan's norm bound"
+    def _takes_features(self, records: Any) -> bool:
+        """Says whether an array holds features, which nobody reads: as a table's rules or a map make them.
 
-    def _mapped(self, features: Float32s) -> Float32s:
-        """Applies the plan's feature map to arrays; one of the user's own is imported by leave."""
-        data = self.plan.data
-        if data.transform is None:
-            return features
-        if data.transform.startswith("map:") and not self.own_code:
+        Where a feature map of arrays is here, no array does, and bytes never are features.
+        """
+        data, shape = self.plan.data, self.plan.facts.feature_shape
+        if not isinstance(records, np.ndarray) or records.dtype == np.uint8:
+            return False
+        if public_facts(data).array_facts() is not None or (self.maps is not None and self.rules is None):
+            return False
+        if self.rules is not None and records.shape[1:] != shape:
+            self.require_records()
             raise ConfigurationError(
-                f"the feature map must be imported by your leave; the plan names {data.transform!r}. Open "
-                "it with own_code=True (--own-code) if you trust it."
+                f"every record must have the plan's shape {shape}; got {records.shape[1:]}."
             )
-        return features_by(features, data.transform, data.feature_norm_bound)
+        return bool(records.shape[1:] == shape)
 
-    def require_rules(self) -> TableRules:
-        """Returns how rows of a table become features.
+    def features_of_arrays(self, records: Any) -> Float32s:
+        """Returns the features of an array or tensor of records as the training's own source held them.
 
         Raises:
-            ConfigurationError: if the model was not trained on tables.
+            DataError: if it is no array of numbers, or of another shape than the plan states.
+            ConfigurationError: as `mapped`.
         """
+        data = self.plan.data
+        facts = public_facts(data)
+        stated = facts.array_facts()
+        if stated is not None:
+            return self.mapped(features_in_memory(records, stated))
+        # A source of one's own gives features as they are.
+        pixels = False if data.makes_own_records else data.pixels
+        raw = real_array(records)
+        return self.mapped(features_of_array(raw, facts.feature_norm_bound, pixels=pixels))
+
+    def mapped(self, features: Float32s) -> Float32s:
+        """Applies the plan's feature map, if there is one, to records as they are read.
+
+        Raises:
+            ConfigurationError: if its weights or its code are not here, or the records have not the shape of
+                those in training.
+        """
+        data, shape = self.plan.data, self.plan.facts.feature_shape
+        if data.transform is not None:
+            if data.transform.startswith("map:") and not self.own_code:
+                raise ConfigurationError(
+                    f"the feature map must be imported by your leave; the plan names {data.transform!r}. "
+                    "Open it with own_code=True (--own-code) if you trust it."
+                )
+            if self.maps is None:
+                raise no_weights_given(self.plan)
+            taken, features = features.shape[1:], self.maps.features(features)
+            if features.shape[1:] != shape:
+                raise ConfigurationError(
+                    f"records must have the shape of those in training, of which {data.transform!r} "
+                    f"makes {shape}; of {taken} it makes {features.shape[1:]}."
+                )
+        elif features.shape[1:] != shape:
+            raise ConfigurationError(
+                f"every record must have the plan's shape {shape}; got {features.shape[1:]}."
+            )
+        return features
+
+    def notes(self) -> tuple[str, ...]:
+        """Returns how many records got no features of the feature map since this was asked last."""
+        return () if self.maps is None else self.maps.notes()
+
+    def require_records(self) -> None:
+        """Refuses a model that takes features and no records.
+
+        Raises:
+            ConfigurationError: if a public network made its features, whose weights are not here.
+        """
+        if self.maps is None and of_a_network(self.plan):
+            raise no_weights_given(self.plan)
+
+    def require_rules(self) -> TableRules:
+        """Returns how rows of a table are read.
+
+        Raises:
+            ConfigurationError: if the model was not trained on tables, or takes features and no records.
+        """
+        self.require_records()
         if self.rules is None:
             raise ConfigurationError(
-                f"the model must have been trained on tables to read one; it takes arrays of shape "
-                f"{self.plan.facts.feature_shape}{self._of_features}. "
-                "Load it with discreet.load_model, and give it those."
+                "the model must have been trained on tables to read one; it takes arrays, of shape "
+                f"{self.plan.facts.feature_shape} as its network has them. Load it with discreet.load_model, "
+                "and give it those."
             )
         return self.rules
 
@@ -214,98 +275,5 @@ class Model:
 
 
 def rules_of(plan: Plan) -> TableRules | None:
-    """Returns how rows of a table become features under a plan; None if it is not about tables."""
-    data = plan.data
-    return None if data.transform is not None else table_rules(data.source, public_facts(data))
-
-
-def build_network(
-    plan: Plan, *, own_code: bool, released: Mapping[str, npt.NDArray[Any]] | None = None
-) -> nn.Module:
-    """Builds the model that a plan names, with its initial weights.
-
-    Frozen weights from a file are taken from ``released``, the tensors of a released model, if that is given.
-
-    Raises:
-        ConfigurationError: if it is not bundled and ``own_code`` is false, or cannot be built here.
-    """
-    name = plan.model.name
-    if not own_code and names_own_code(name):
-        raise ConfigurationError(
-            f"the model must be bundled, or be imported by your leave; the plan names {name!r}. "
-            "Open it with own_code=True (--own-code) if you trust it."
-        )
-    return public_model(plan, None if plan.model.pretrained is None else released)
-
-
-def load_model(path: str | Path, *, own_code: bool = False) -> Model:
-    """Loads a released model from its file alone; neither records nor the run's other files are needed.
-
-    Its guarantees must be those that its plan gives, but that its plan was carried out is the file's own
-    word: only `discreet.verify` works that out again, from the folder of the run.
-
-    Args:
-        path: a model file, or the folder of a finished run.
-        own_code: import a model that is not bundled, if the file names one.
-
-    Raises:
-        ConfigurationError: if it is no model file or was altered, or its model cannot be built here.
-    """
-    path = Path(path)
-    file = path / "model.safetensors" if path.is_dir() else path
-    if not file.is_file():
-        raise ConfigurationError(
-            f"the model must be a file, or the folder of a finished run; there is no {file}."
-        )
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"the model must be a readable file; {file}: {error.strerror}.") from None
-    found = read_model_file(data, name=file.name)
-    origin = parse_origin(found.about, name=file.name)
-    _require_no_more_than_planned(origin, file.name)
-    network = build_network(origin.plan, own_code=own_code, released=found.tensors)
-    load_tensors(network, found, name=file.name)
-    return Model(origin, network.eval(), own_code, _map(origin.plan, found.prepared, file.name))
-
-
-def _map(plan: Plan, announced: Floats | None, name: str) -> RecordMap | None:
-    """Returns what prepares records, which a file may lack where the preparation was lost.
-
-    Raises:
-        ConfigurationError: if it is none of the plan's.
-    """
-    if announced is not None and plan.preparation is None:
-        raise ConfigurationError(f"{name} must prepare records only where its plan does; it does.")
-    try:
-        return record_map(plan, announced)
-    except ValueError as error:
-        raise ConfigurationError(f"{name} must hold what prepares records; {error}.") from None
-
-
-def _require_no_more_than_planned(origin: Origin, name: str) -> None:
-    """Refuses a file that states a stronger guarantee than its plan gives: for all rounds, at least.
-
-    Raises:
-        ConfigurationError: naming the adversary.
-    """
-    difference = unlike_its_config(origin.plan)
-    if difference is not None:
-        raise ConfigurationError(
-            f"{name} must hold a plan that follows from its config; {difference}. Take the file as made."
-        )
-    planned = {row.against: row for row in origin.plan.guarantees}
-    stated = {row.against: row for row in origin.guarantees}
-    if stated.keys() != planned.keys():
-        raise ConfigurationError(
-            f"{name} must state a guarantee for every adversary of its plan, and no more."
-        )
-    for against, row in stated.items():
-        least = planned[against]
-        same = (row.unit, row.neighboring, row.status) == (least.unit, least.neighboring, least.status)
-        if not (same and row.epsilon >= least.epsilon and row.delta >= least.delta):
-            raise ConfigurationError(
-                f"{name} must state for {against} what its plan gives, "
-                f"epsilon {least.epsilon} at delta {least.delta}, {least.status.value}; "
-                f"it states {row.epsilon} at {row.delta}, {row.status.value}."
-            )
+    """Returns how rows of a table are read under a plan; None if it is not about tables."""
+    return table_rules(plan.data.source, public_facts(plan.data))

@@ -55,6 +55,11 @@ def sklearn_pipeline(model: Model) -> Any:
             "this export needs the package scikit-learn; it is not installed. "
             "Run: pip install 'discreet[sklearn]'"
         ) from None
+    if model.plan.data.transform is not None:
+        raise ConfigurationError(
+            "a scikit-learn pipeline must be of a table's own columns; a feature map made features of them, "
+            f"{model.plan.data.transform!r}. Export it with --onnx or --torch."
+        )
     rules = model.require_rules()
     if not model.plan.facts.linear:
         raise ConfigurationError(

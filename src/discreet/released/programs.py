@@ -21,6 +21,7 @@ from discreet.data import TableRules
 from discreet.data.columns import Days
 from discreet.errors import ConfigurationError
 from discreet.models.adapters import merged
+from discreet.released.feature_network import is_composed, of_onnx, onnx_map, torch_map
 from discreet.released.model import Model
 from discreet.released.scorer import ArrayScorer, TableScorer, numeric_columns, text_columns
 
@@ -59,29 +60,41 @@ def weights_file(model: Model) -> bytes:
     return save({name: tensor.contiguous() for name, tensor in whole.items()}, {ABOUT: model.origin.text()})
 
 
-def torch_program(model: Model) -> bytes:
+def torch_program(model: Model, record_shape: tuple[int, ...] | None = None) -> bytes:
     """Returns a file for `torch.export.load`; its module maps raw cells, or arrays, to answers.
 
     `TableScorer` and `ArrayScorer` say what it takes. The names of columns and texts, and the guarantees, are
-    in the extra file ``discreet``.
+    in the extra file ``discreet``. A public network that made the features is a part of it, if it is here;
+    a record for which it raises, and which counts as zeros here, makes the program raise.
+
+    Args:
+        model: what is exported.
+        record_shape: of a record, where a public network that is here makes features of arrays.
 
     Raises:
-        ConfigurationError: if torch cannot trace the network.
+        ConfigurationError: if torch cannot trace the network, or that of the features is an ONNX file.
     """
     written = io.BytesIO()
     with _quiet():
-        torch.export.save(_traced(model).program, written, extra_files={ABOUT: model.origin.text()})
+        torch.export.save(
+            _traced(model, record_shape).program, written, extra_files={ABOUT: model.origin.text()}
+        )
     return written.getvalue()
 
 
-def onnx_program(model: Model) -> bytes:
+def onnx_program(model: Model, record_shape: tuple[int, ...] | None = None) -> bytes:
     """Returns an ONNX file; for tables it takes one input of shape ``(n, 1)`` for each raw column, by name.
 
     Columns of numbers are float64, NaN where one is missing, columns of texts are strings, which must be
     spelled as the plan does; the metadata's entry ``columns`` says which is which, in order. A date is the
     number that `datetime.date.toordinal` gives. Other models take ``features``. The outputs are ``label`` and
     ``probabilities``; of several labels ``labels`` and ``probabilities``, both ``(n, K)``; of a regression
-    ``prediction``, of shape ``(n,)``.
+    ``prediction``, of shape ``(n,)``. A public network that made the features is a part of it as in
+    `torch_program`; one from an ONNX file is asked record by record, as it was in training.
+
+    Args:
+        model: what is exported.
+        record_shape: of a record, where a public network of torch that is here makes features of arrays.
 
     Raises:
         ConfigurationError: if onnx is not installed, torch cannot trace the network, or ONNX has not what it
@@ -94,7 +107,7 @@ def onnx_program(model: Model) -> bytes:
         raise ConfigurationError(
             f"ONNX needs the package {error.name}; it is not installed. Run: pip install 'discreet[export]'"
         ) from None
-    traced = _traced(model)
+    traced = _traced(model, record_shape, by_onnx=of_onnx(model))
     with _quiet(), _one_line("ONNX cannot express the network"):
         made: Any = torch.onnx.export(
             traced.program,
@@ -109,17 +122,30 @@ def onnx_program(model: Model) -> bytes:
     return bytes(program.SerializeToString())
 
 
-def _traced(model: Model) -> _Traced:
-    """Traces the model for any number of records, with low-rank updates as parts of their layers."""
+def _traced(model: Model, record_shape: tuple[int, ...] | None, *, by_onnx: bool = False) -> _Traced:
+    """Traces the model for any number of records, with low-rank updates as parts of their layers.
+
+    What an ONNX file gives for records is the program's input, if ``by_onnx``.
+    """
     model = replace(model, network=merged(model.network))
-    rules = model.rules
+    mapped = None
+    if is_composed(model) and not by_onnx:
+        mapped = torch_map(model, record_shape)
+    elif record_shape is not None:
+        raise ConfigurationError(
+            "--record-shape must be left out: no network of torch is a part of this program, or its public "
+            "weights are not here."
+        )
+    # Without what makes features of rows, the program takes features.
+    rules = model.rules if mapped is not None or model.plan.data.transform is None else None
     if rules is None:
-        arrays = ArrayScorer(model)
+        bound = model.plan.facts.feature_norm_bound if by_onnx else None
+        arrays = ArrayScorer(model, mapped, of_a_map=bound)
         return _Traced(_program(arrays, torch.zeros(2, *arrays.shape)), ("features",), None)
     columns = rules.schema.columns
     numbers = torch.zeros(2, len(numeric_columns(columns)), dtype=torch.float64)
     codes = torch.zeros(2, len(text_columns(columns)), dtype=torch.int64)
-    return _Traced(_program(TableScorer(model, rules), numbers, codes), ("numbers", "codes"), rules)
+    return _Traced(_program(TableScorer(model, rules, mapped), numbers, codes), ("numbers", "codes"), rules)
 
 
 def _program(scorer: nn.Module, *examples: torch.Tensor) -> torch.export.ExportedProgram:
@@ -134,7 +160,10 @@ def _with_cells(model: Model, traced: _Traced, scorer: ModelProto) -> ModelProto
     from onnx import compose, helper
 
     inner = compose.add_prefix(scorer, _INNER)
-    inputs, before = _features(inner.graph.input[0]) if traced.rules is None else _cells(traced.rules)
+    if of_onnx(model):
+        inputs, before = onnx_map(model, _OPSET, inner.graph.input[0].name)
+    else:
+        inputs, before = _features(inner.graph.input[0]) if traced.rules is None else _cells(traced.rules)
     after, outputs = _number() if model.outcome is not None else _class(model)
     graph = helper.make_graph(
         [*before, *inner.graph.node, *after],

@@ -91,12 +91,12 @@ class TableScorer(nn.Module):
     upper: torch.Tensor
     order: torch.Tensor
 
-    def __init__(self, model: Model, rules: TableRules) -> None:
+    def __init__(self, model: Model, rules: TableRules, mapped: Mapped | None = None) -> None:
         super().__init__()
         columns = rules.schema.columns
         numbers = numeric_columns(columns)
         codes = [code_of(column) for column in numbers]
-        self.network = model.network
+        self.network, self.mapped = model.network, mapped
         self.norm_bound = rules.norm_bound
         self.projected = _projected_by(model)
         self.outcome = model.outcome
@@ -153,15 +153,25 @@ class ArrayScorer(nn.Module):
 
     held: torch.Tensor | None
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, mapped: Mapped | None = None, *, of_a_map: float | None = None) -> None:
+        """Takes records, or what a map gives for them.
+
+        Args:
+            model: what scores.
+            mapped: the map, as a part of the program; None leaves one that the plan has outside of it, and
+                the program takes its features, with their constant and scaled.
+            of_a_map: the bound that features are scaled to, of a program that takes them as a map gives them.
+        """
         super().__init__()
-        data = model.plan.data
-        self.network, self.outcome = model.network, model.outcome
+        data, shape = model.plan.data, model.plan.facts.feature_shape
+        self.network, self.outcome, self.mapped = model.network, model.outcome, mapped
         self.register_buffer("held", _held(model))
-        # What a feature map makes of records is outside of the program, which takes its features.
         raw = data.feature_shape if data.transform is None else None
-        self.shape = raw or model.plan.facts.feature_shape
-        self.norm_bound = None if raw is None else data.feature_norm_bound
+        self.shape, self.norm_bound = raw or shape, None if raw is None else data.feature_norm_bound
+        if mapped is not None:
+            self.shape = mapped.shape
+        if of_a_map is not None:
+            self.shape, self.norm_bound = (shape[0] - 1,), of_a_map
         self.projected = _projected_by(model)
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
@@ -169,8 +179,20 @@ class ArrayScorer(nn.Module):
         finite = torch.where(torch.isfinite(features), features, 0.0)
         if self.norm_bound is None:
             return _scored(self, finite, None)
-        flat = finite.double().flatten(1)
-        return _scored(self, torch.cat([flat, torch.ones_like(flat[:, :1])], dim=1), self.norm_bound)
+        return _scored(self, _with_constant(finite), self.norm_bound)
+
+
+class Mapped(nn.Module):
+    """What a public network makes of records: its features, finite, with a constant and scaled to a bound."""
+
+    def __init__(self, network: nn.Module, shape: tuple[int, ...], norm_bound: float) -> None:
+        super().__init__()
+        self.network, self.shape, self.norm_bound = network, shape, norm_bound
+
+    def forward(self, records: torch.Tensor) -> torch.Tensor:
+        """Returns float32, shape ``(n, d + 1)``."""
+        found = self.network(records).float()
+        return _scaled_to(_with_constant(torch.where(torch.isfinite(found), found, 0.0)), self.norm_bound)
 
 
 class _Projected(nn.Module):
@@ -200,6 +222,11 @@ def _projected_by(model: Model) -> _Projected | None:
     return _Projected(model.prepares) if isinstance(model.prepares, Projection) else None
 
 
+def _with_constant(features: torch.Tensor) -> torch.Tensor:
+    flat = features.double().flatten(1)
+    return torch.cat([flat, torch.ones_like(flat[:, :1])], dim=1)
+
+
 def _scaled_to(features: torch.Tensor, norm_bound: float) -> torch.Tensor:
     norms = torch.sqrt((features * features).sum(dim=1, keepdim=True))
     return (features * (norm_bound / norms)).float()
@@ -211,6 +238,8 @@ def _scored(
     """Scales features to a bound, if there is one, and returns the answer."""
     if norm_bound is not None:
         features = _scaled_to(features, norm_bound)
+    if scorer.mapped is not None:
+        features = scorer.mapped(features)
     if scorer.projected is not None:
         features = scorer.projected(features)
     outputs, outcome = scorer.network(features), scorer.outcome

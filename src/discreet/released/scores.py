@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,18 +14,16 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from discreet.arrays import Floats, Integers
+from discreet.arrays import Floats
 from discreet.data.labels import Outcome
-from discreet.data.rows import Counted
-from discreet.errors import ConfigurationError, DataError
+from discreet.errors import ConfigurationError
 from discreet.learning import evaluation
 from discreet.learning.metrics import probabilities
 from discreet.models import OrdinalHead
 from discreet.plan.uncalibrated import uncalibrated
 from discreet.quality import AnyQuality, assess, assess_numbers, shares_of_labels
-from discreet.quality.groups import between
-from discreet.quality.owners import NOBODYS, Owners
 from discreet.released.model import Model
+from discreet.released.rows import answered, answered_labelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,42 +87,33 @@ def score_file(
     threshold: float | None = None,
     written: Mapping[str, str] = MappingProxyType({}),
 ) -> Scores:
-    """Predicts the class, or number, of every row of a CSV or Parquet file; the file needs no label.
+    """Predicts the class, or number, of every row of a file; the file needs no label.
 
     Args:
         model: what predicts.
-        path: the file; its columns may stand in any order.
-        id_column: names the rows; left out, they have their number in the file, from 1.
+        path: a CSV or Parquet file, whose columns may stand in any order; or of a model over arrays an
+            ``.npz`` file with the records in ``x``, as the training's source held them.
+        id_column: names the rows, a column or an array; left out, they have their number, from 1.
         threshold: the probability from which on the second of two classes is predicted; left out, the most
             probable class is.
         written: separator, encoding and decimal of a CSV file; left out, they are guessed from its bytes.
 
     Raises:
-        ConfigurationError: if the model was not trained on tables, or it has not two classes and a threshold
-            is given.
+        ConfigurationError: if the model has not two classes and a threshold is given, or the public weights
+            of its feature map are not here.
         DataError: if the file cannot be read, a column is missing, or cells of a column hold texts and not
             one of them can be used.
     """
-    rules = model.require_rules()
     _require_threshold(model, threshold)
-    used = [*rules.used, *([id_column] if id_column is not None else [])]
-    (file, told), names = rules.file(Path(path), written), list[str]()
-    outputs, counted = list[torch.Tensor](), list[Counted]()
-    for table in file.tables(used):
-        features, found = rules.features(table)
-        outputs.append(model.outputs(features))
-        counted.append(found)
-        places = (str(place + 1) for place in table.places.tolist())
-        names += places if id_column is None else table.column(id_column)
-    rules.require_readable(file.name, counted)
-    predictions, shares = _answers(model, torch.cat(outputs), threshold)
+    found = answered(model, Path(path), id_column, written)
+    predictions, shares = _answers(model, found.logits, threshold)
     called = _how_called(model) if threshold is None else ()
     return Scores(
-        named=("row" if id_column is None else id_column, tuple(names)),
+        named=("row" if id_column is None else id_column, found.names),
         predictions=predictions,
         classes=model.classes,
         probabilities=shares,
-        notes=(*told, *rules.notes(file, used, counted), *called, *_how_sure(model)),
+        notes=(*found.notes, *called, *_how_sure(model)),
         labels=model.labels,
     )
 
@@ -181,67 +170,35 @@ def evaluate_file(
     by: Mapping[str, Sequence[float]] = MappingProxyType({}),
     written: Mapping[str, str] = MappingProxyType({}),
 ) -> Evaluated:
-    """Compares predictions with the label column of a CSV or Parquet file; rows without a label are left out.
+    """Compares predictions with the labels of a file; rows without a label are left out.
 
     Where persons were protected, the file's person column says whose the rows are, if it has one.
 
     Args:
         model: what predicts.
-        path: the file.
+        path: a CSV or Parquet file; or of a model over arrays an ``.npz`` file with ``x`` and ``y``.
         by: columns; the quality is measured for each of their texts as well, or where edges are given, for
             the numbers between them.
         written: as of `score_file`.
 
     Raises:
-        ConfigurationError: if the model was not trained on tables.
+        ConfigurationError: if the public weights of the model's feature map are not here, or ``by`` is given
+            of arrays.
         DataError: if the file cannot be read, a column is missing, or no row has a label.
     """
-    rules = model.require_rules()
-    (file, told), counted = rules.file(Path(path), written), list[Counted]()
-    person = model.plan.data.person
-    whose = [] if person is None else [column for column in file.header() if column == person.column]
-    used = [*rules.used, *rules.schema.labels, *by, *whose]
-    names = list[str]()
-    outputs, every, tally = list[torch.Tensor](), list[Integers](), np.zeros(1, dtype=np.int64)
-    groups: dict[str, list[str]] = {column: [] for column in by}
-    for table in file.tables(used):
-        labels, counts = rules.labels(table)
-        tally = tally + counts
-        known = table.take(labels >= 0)
-        features, found = rules.features(known)
-        outputs.append(model.outputs(features))
-        counted.append(replace(found, left_out=table.left_out))
-        every.append(labels)
-        for column, edges in by.items():
-            groups[column] += between(known.numbers(column), edges) if edges else known.column(column)
-        for column in whose:
-            names += known.column(column)
-    labels, logits = np.concatenate(every), torch.cat(outputs)
-    notes = (*told, *rules.label_notes(file.name, tally), *rules.notes(file, used, counted))
-    notes = (*notes, *_how_called(model))
-    if person is not None and not whose:
-        alone = f"there is no column {person.column!r}, so every row is taken for another person's"
-        notes = (*notes, f"{file.name}: {alone}.")
-    owners = Owners(np.unique(names, return_inverse=True)[1]) if whose else NOBODYS
-    if not (labels >= 0).any():
-        what = "a class" if model.outcome is None else "a number"
-        nothing = DataError(f"{file.name}: one row at least must have a label that is {what}; none has.")
-        for note in notes:
-            nothing.add_note(note)
-        raise nothing
-    right, outcome = labels[labels >= 0], model.outcome
+    found = answered_labelled(model, Path(path), by, written)
+    logits, outcome, notes = found.logits, model.outcome, (*found.notes, *_how_called(model))
     if outcome is not None:
-        off = assess_numbers(
-            _numbers(logits, outcome), outcome.read_back(right), groups=groups, owners=owners
-        )
+        right = outcome.read_back(found.labels)
+        off = assess_numbers(_numbers(logits, outcome), right, groups=found.groups, owners=found.owners)
         return Evaluated(off, None, notes)
     quality = assess(
         probabilities(logits),
-        right,
+        found.labels,
         classes=None if model.labels else model.classes,
-        groups=groups,
-        owners=owners,
+        groups=found.groups,
+        owners=found.owners,
         ordinal=isinstance(model.network, OrdinalHead),
         several=model.labels,
     )
-    return Evaluated(quality, evaluation(logits, right).loss, notes)
+    return Evaluated(quality, evaluation(logits, found.labels).loss, notes)

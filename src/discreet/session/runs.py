@@ -15,7 +15,7 @@ from discreet.models import load_flat, read_model_file
 from discreet.plan import Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
-from discreet.released import Model, build_network
+from discreet.released import Model, build_network, public_map
 from discreet.report.answered import Answer, answers_of
 from discreet.report.evaluated import RoundEvaluation, evaluations_of
 from discreet.report.shapes import Shapes, model_shapes
@@ -79,11 +79,16 @@ class Run:
     def released(self) -> Model:
         """The model after the last completed round, which reads records as training did.
 
+        Where a public network made the features, it takes those: `predict` takes the network's weights.
+
         Raises:
             VerificationFailure: if the saved weights are not those of the ledger.
             ConfigurationError: if the model is not bundled and ``own_code`` is false, or the run is from
                 before the order of columns was that of their names; or it asked questions.
         """
+        return self._opened(None)
+
+    def _opened(self, weights: str | Path | None) -> Model:
         if self.plan.questions:
             raise ConfigurationError(
                 f"a released model is that of a training; {self.path} asked questions. Use answers."
@@ -92,15 +97,16 @@ class Run:
         if file.exists():
             parse_origin(read_model_file(file.read_bytes(), name=file.name).about, name=file.name)
         prepares = saved_map(self.record)
-        return Model(self.record.origin, self.model, self.own_code, prepares)
+        maps = public_map(self.plan, weights, own_code=self.own_code)
+        return Model(self.record.origin, self.model, self.own_code, prepares, maps)
 
-    def predict_proba(self, records: Any) -> Floats:
-        """Returns the probability of each class for each record; see `Model.predict_proba`."""
-        return self.released.predict_proba(records)
+    def predict_proba(self, records: Any, *, weights: str | Path | None = None) -> Floats:
+        """Returns the probability of each class for each record: `Model.predict_proba`, `load_model`."""
+        return self._opened(weights).predict_proba(records)
 
-    def predict(self, records: Any) -> npt.NDArray[Any]:
-        """Returns the most probable class, or the number, of each record; see `Model.predict`."""
-        return self.released.predict(records)
+    def predict(self, records: Any, *, weights: str | Path | None = None) -> npt.NDArray[Any]:
+        """Returns the most probable class, or number, of each record: `Model.predict`, `load_model`."""
+        return self._opened(weights).predict(records)
 
     @property
     def answers(self) -> tuple[Answer, ...]:

@@ -62,7 +62,7 @@ def check_models(evidence: Evidence) -> Finding:
         return Finding(
             "state.safetensors",
             Basis.CHAINED,
-            f"as the ledger names it; {_NOT_BUILT}",
+            f"as the ledger names it; {_NOT_BUILT}{_frozen(evidence)}",
         )
     model = built_model(evidence)
     intents = [entry for entry in evidence.run.entries if isinstance(entry, Intent)]

@@ -21,6 +21,8 @@ from discreet.errors import ConfigurationError
 from discreet.models.adapters import LowRank
 from discreet.models.public_weights import PublicWeights
 from discreet.plan.public_model import public_model
+from discreet.released import evaluate_file, load_model, score_file
+from discreet.session import open_run
 from discreet.session.finish import finish
 from discreet.silo.check import dry_run
 from discreet.silo.policy import PolicyRefusal, load_policy
@@ -153,7 +155,16 @@ def test_frozen_weights_are_compared_with_the_file_or_said_not_to_be(
     file = tmp_path / "elsewhere.safetensors"
     honest = trained(document, tmp_path / "honest")
     public_file = Path(document["model"]["pretrained"]["file"]).rename(file)
+    tokens = Path(document["data"]["source"].removeprefix("npz:"))
+    model = load_model(honest, own_code=True)  # which needs no file of weights
+    expected = open_run(honest, own_code=True).predict_proba(np.load(tokens)["x"])
+    np.testing.assert_array_equal(score_file(model, tokens).probabilities, expected)
+    assert evaluate_file(model, tokens).quality.records == 48
+    with pytest.raises(ConfigurationError, match=r"\(--weights\) must be left out"):
+        load_model(honest, own_code=True, weights=public_file)
     assert "frozen weights NOT COMPARED with the public file" in verified(honest)
+    (sealed,) = [one for one in verify(honest) if one.subject == "state.safetensors"]
+    assert "frozen weights NOT COMPARED" in sealed.detail, "nor where no code may be imported"
     assert "frozen weights are those of the file" in verified(honest, weights=public_file)
     with pytest.raises(VerificationFailure, match="must come with --own-code"):
         list(verify(honest, weights=file))

@@ -140,6 +140,7 @@ def test_a_file_of_another_hash_is_refused(tmp_path: Path) -> None:
         ({"adapted": ("norm",)}, r"of the type nn\.Linear; 'norm' is LayerNorm"),
         ({"adapted": ("head",)}, "'head' is trained whole"),
         ({"trained": ("*.head",)}, r"'model\.trained' must name layers"),
+        ({"rank": 6}, r"'model\.adapters\.rank' must be below .* 6 of 'query'; got 6"),
     ],
 )
 def test_names_that_do_not_fit_are_refused(changes: dict[str, Any], message: str) -> None:

@@ -22,6 +22,7 @@ from discreet.data.feature_cache import FeatureCache
 from discreet.errors import ConfigurationError
 from discreet.models.frozen_map import FrozenMap
 from discreet.models.public_weights import PublicWeights
+from discreet.models.transforms import PublicMap
 
 HERE = "tests.unit.models.test_frozen_map"
 RECORDS = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
@@ -111,6 +112,16 @@ def test_no_record_hears_of_another_even_if_the_network_raises_or_would_mix_them
     np.testing.assert_array_equal(found(RECORDS[3:4]), before[3:4])
     assert (answers[[0, 2, 4]] == 0.0).all()
     assert found.unusable == 3
+
+
+def test_who_uses_a_model_is_told_once_of_records_without_features(weights: PublicWeights) -> None:
+    made, crafted = PublicMap(f"network:{HERE}:picky", None, weights), RECORDS.copy()
+    crafted[2] = 100.0
+    assert np.linalg.norm(made.features(crafted), axis=1).max() <= 1.0
+    (note,) = made.notes()
+    assert note.startswith(f"feature map '{HERE}:picky': for 1 records it raised")
+    made.features(RECORDS)
+    assert made.notes() == ()
 
 
 def test_weights_in_half_precision_are_loaded_exactly(tmp_path: Path) -> None:

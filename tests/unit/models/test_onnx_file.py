@@ -155,6 +155,24 @@ def test_a_file_that_begins_as_one_of_onnxruntimes_own_is_read_as_onnx(tmp_path:
     np.testing.assert_allclose(FrozenMap.onnx(weights, (3,))(RECORDS), 2 * RECORDS, rtol=1e-6)
 
 
+ENDLESS = helper.make_graph(
+    [helper.make_node("Identity", [name], [f"{name} too"]) for name in ("go", "kept")],
+    "body",
+    [
+        helper.make_tensor_value_info("turn", TensorProto.INT64, []),
+        helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+        helper.make_tensor_value_info("kept", TensorProto.FLOAT, ["n", 3]),
+    ],
+    [
+        helper.make_tensor_value_info("go too", TensorProto.BOOL, []),
+        helper.make_tensor_value_info("kept too", TensorProto.FLOAT, ["n", 3]),
+    ],
+)
+FILLED = [
+    helper.make_node("ConstantOfShape", ["s"], ["filled"]),
+    helper.make_node("ReduceSum", ["filled"], ["total"], keepdims=0),
+    helper.make_node("Add", ["x", "total"], ["y"]),
+]
 NOISE = [helper.make_node("RandomNormalLike", ["x"], ["r"]), helper.make_node("Add", ["x", "r"], ["y"])]
 
 
@@ -172,6 +190,17 @@ NOISE = [helper.make_node("RandomNormalLike", ["x"], ["r"]), helper.make_node("A
         (
             {"nodes": [helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft")]},
             "must have operators of standard ONNX alone; 'Gelu' is of 'com.microsoft'",
+        ),
+        (
+            {"nodes": [helper.make_node("Loop", ["", "c", "x"], ["y"], body=ENDLESS)], "tensors": [TRUE]},
+            "must have no operator 'Loop'",
+        ),
+        (
+            {
+                "nodes": FILLED,
+                "tensors": [helper.make_tensor("s", TensorProto.INT64, [2], [1 << 20, 1 << 20])],
+            },
+            "must have tensors of at most 268,435,456 numbers; 'filled' has 1,099,511,627,776",
         ),
         ({"nodes": DOUBLED, "rows": 2}, "must take a batch of one record"),
     ],

@@ -213,7 +213,7 @@ def test_a_model_of_ones_own_over_arrays_is_read_as_it_was_trained(own: Run) -> 
     assert model.predict(images).dtype == np.int64
     with pytest.raises(DataError, match="shape"):
         model.predict(images[0])
-    with pytest.raises(ConfigurationError, match=r"trained on tables.*arrays of shape \(2, 3\)"):
+    with pytest.raises(ConfigurationError, match=r"trained on tables.*arrays, of shape \(2, 3\)"):
         model.require_rules()
 
 

@@ -11,7 +11,7 @@ import pytest
 from discreet.config import parse_data
 from discreet.errors import ConfigurationError
 from discreet.models.own_map import OwnMap
-from discreet.models.transforms import features_by
+from discreet.models.transforms import PublicMap
 from discreet.session import Arrays, Target, open_run, plan_training, train
 from tests.unit.session import own_maps
 
@@ -43,7 +43,7 @@ def test_ones_own_map_plans_trains_and_predicts(tmp_path: Path) -> None:
     run = train(planned, held, out=tmp_path / "run", seed=1)
     run.verify()
     unseen = held.silos["a"][0]
-    by_hand = features_by(unseen, f"map:{HERE}:edges", 1.0)
+    by_hand = PublicMap(f"map:{HERE}:edges", 1.0).features(unseen)
     assert np.linalg.norm(by_hand.astype(np.float64), axis=1).max() <= 1.0
     again = open_run(tmp_path / "run", own_code=True)
     np.testing.assert_array_equal(again.predict_proba(unseen), run.predict_proba(unseen))
@@ -78,8 +78,8 @@ def test_a_record_on_which_a_map_fails_harms_no_other(tmp_path: Path) -> None:
     good = np.zeros((4, *SHAPE), dtype=np.float32) + 0.5
     crafted = good.copy()
     crafted[:3, 0, 0] = (1, 2, 3)
-    found = features_by(crafted, f"map:{HERE}:unruly", 1.0)
-    np.testing.assert_array_equal(found[3], features_by(good, f"map:{HERE}:unruly", 1.0)[3])
+    found = PublicMap(f"map:{HERE}:unruly", 1.0).features(crafted)
+    np.testing.assert_array_equal(found[3], PublicMap(f"map:{HERE}:unruly", 1.0).features(good)[3])
     np.testing.assert_allclose(found[:3], [[0.0, 0.0, 0.0, 1.0]] * 3, rtol=1e-6)
     silos = {"a": (crafted, np.arange(4) % 2), "b": (good, np.arange(4) % 2), "c": (good, np.arange(4) % 2)}
     held = Arrays(silos, num_classes=2, features=own_maps.unruly)

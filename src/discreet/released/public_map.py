@@ -1,0 +1,85 @@
+"""The feature map of a released model; where it is a public network, only with that network's own weights."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path, PurePath
+
+from discreet.errors import ConfigurationError
+from discreet.models.public_weights import PublicWeights
+from discreet.models.transforms import PublicMap
+from discreet.plan import Plan
+
+_NETWORKS = ("network", "onnx", "residual")
+
+
+def of_a_network(plan: Plan) -> bool:
+    """Says whether a public network makes a plan's features, whose weights no released model holds."""
+    return (plan.data.transform or "").partition(":")[0] in _NETWORKS
+
+
+def public_map(plan: Plan, weights: str | Path | None, *, own_code: bool) -> PublicMap | None:
+    """Returns what makes a plan's features; None where nothing does, or a network without given weights.
+
+    Args:
+        plan: of the model.
+        weights: the file of the network's public weights, which is read and hashed.
+        own_code: whether a network that is not bundled may be imported.
+
+    Raises:
+        ConfigurationError: if the plan has no such network, its code is not to be imported, or the file is
+            another one than the plan names.
+    """
+    data = plan.data
+    if data.transform is None or not of_a_network(plan):
+        if weights is not None:
+            raise ConfigurationError(
+                "the public weights of a feature network (--weights) must be left out: no such network makes "
+                "the features of this model, and its file holds all of its own weights."
+            )
+        return None if data.transform is None else PublicMap(data.transform, data.feature_norm_bound)
+    if weights is None:
+        return None
+    if data.transform.startswith("network:") and not own_code:
+        raise ConfigurationError(
+            f"the feature network must be imported by your leave; the plan names {data.transform!r}. Open "
+            "it with own_code=True (--own-code) if you trust it."
+        )
+    return PublicMap(data.transform, data.feature_norm_bound, _agreed(plan, Path(weights)))
+
+
+def _agreed(plan: Plan, path: Path) -> PublicWeights:
+    """Returns a file of weights, once it is the one that a plan names."""
+    stated = plan.data.pretrained
+    if stated is None:
+        raise ConfigurationError(
+            f"the plan must state the SHA-256 of the weights of {plan.data.transform!r}, by which a file is "
+            "told from others; it states none. Train with [data.pretrained]."
+        )
+    found = hashlib.sha256(PublicWeights(str(path), None).read()).hexdigest()
+    if found != stated.sha256:
+        raise ConfigurationError(
+            f"the public weights (--weights) must be {weights_name(plan)}, SHA-256 {stated.sha256}; "
+            f"{path.name} has {found}. Take the file that was agreed on."
+        )
+    return PublicWeights(str(path), stated.sha256)
+
+
+def weights_name(plan: Plan) -> str:
+    """Returns the name of the file of a plan's feature network."""
+    stated = plan.data.pretrained
+    named = (stated.file if stated is not None else None) or (plan.data.transform or "").partition(":")[2]
+    return PurePath(named).name
+
+
+def no_weights_given(plan: Plan) -> ConfigurationError:
+    """Returns the refusal to read records without the weights of the plan's feature network."""
+    stated = plan.data.pretrained
+    which = weights_name(plan) + ("" if stated is None else f", SHA-256 {stated.sha256}")
+    code = ", and own_code=True (--own-code)" * (plan.data.transform or "").startswith("network:")
+    return ConfigurationError(
+        f"the public weights that made the features must be given to read records; none are. Open the model "
+        f"with weights=FILE (--weights FILE){code}: {which}. Or give a program's arrays of shape "
+        f"{plan.facts.feature_shape}, features of {plan.data.transform!r} with a constant 1 behind them, "
+        "scaled to the plan's norm bound."
+    )
