@@ -17,7 +17,7 @@ REPRODUCTIONS = DOCS.parent / "reproductions"
 RESULTS = REPRODUCTIONS / "results"
 sys.path.insert(0, str(REPRODUCTIONS))
 
-from reproducing import Verdict, read_computed, read_papers, read_verdicts, tally  # noqa: E402
+from reproducing import Scale, Verdict, find, read_computed, read_papers, read_verdicts, tally  # noqa: E402
 
 # The comparison that a sceptical reader wants first comes first.
 ORDER = (
@@ -41,7 +41,9 @@ a test compares them with this page.
 ## What the papers print, and what became of it
 
 A number is *within* or *outside* only if the paper prints it and its own method ran here in the paper's
-setting. Numbers that the texts at hand have lost are not counted.
+setting, as far as its text says it; what it does not say, and what we took, is on the page of each
+reproduction. A number on which a setting was chosen is not compared. Numbers that the texts at hand have lost
+are not counted.
 """
 VERDICTS = """## Verdicts
 
@@ -53,7 +55,7 @@ it; figures lie beside the CSV files. What was not run has no table, or is count
 |---|---|
 | within, OUTSIDE | the paper's method, held to the number that the paper prints |
 | unchanged, CHANGED | held to a number of our own: an earlier run, another evaluation, a bound |
-| not reproduced | the paper's method ran on other data or another model, or one run says too little |
+| not reproduced | the paper's method with other data, model or settings; or one run says too little |
 | shown | nothing to compare with |
 """
 
@@ -61,17 +63,21 @@ it; figures lie beside the CSV files. What was not run has no table, or is count
 def summary() -> str:
     """Returns the table over all papers in Markdown."""
     verdicts: dict[str, dict[str, Verdict]] = {}
+    reasons: dict[str, dict[str, str]] = {}
     # Full scale comes first in the alphabet, and counts where both have a cell.
     for path in sorted(RESULTS.glob("*.csv")):
-        name = path.stem.rpartition("-")[0]
+        name, _, scale = path.stem.rpartition("-")
         verdicts[name] = read_verdicts(path) | verdicts.get(name, {})
+        cells = find(REPRODUCTIONS, name).expectations.cells[Scale(scale)]
+        why = {cell: expected.not_compared for cell, expected in cells.items()}
+        reasons[name] = why | reasons.get(name, {})
     lines = [
         "| paper | table | numbers printed | compared | within | outside | not compared, why |",
         "|---|---|---|---|---|---|---|",
     ]
     for table in read_papers(REPRODUCTIONS / "papers.toml"):
-        found = tally(table, verdicts)
-        left = f"{found.not_compared}: {table.why}" if found.not_compared else "–"
+        found = tally(table, verdicts, reasons)
+        left = "; ".join(f"{count}: {reason}" for reason, count in found.left.items()) or "–"
         counts = f"{found.printed} | {found.compared} | {found.within} | {found.outside}"
         lines.append(f"| {table.paper} | {table.where} | {counts} | {left} |")
     return "\n".join(lines) + "\n"

@@ -23,9 +23,10 @@ NETWORKS = {
     "SN+Lin": "logistic",
     "SN+CNN": "cnn-group-norm",
 }
-# Our notes on the paper give no batch size: 50 is inferred from its numbers at (20, 1), 250 was chosen on
-# training images held out (p2-grid/README.md says how).
-PAPER_BATCH = 50
+# Our notes on the paper give no batch size: these meet its numbers without privacy (p2-fedavg/README.md).
+BATCHES = {"CNN+RL": 128, "CNN+TS": 24, "SN+Lin": 50, "SN+CNN": 50}
+# 50 is what CNN+TS suggests with privacy, 250 was chosen on training images held out (p2-grid/README.md).
+SMALL_BATCH = 50
 LARGE_BATCH = 250
 # The norm of features that are normalised in groups, sqrt(3969): "not scaled" in the paper's words.
 FEATURE_NORM = 63.0

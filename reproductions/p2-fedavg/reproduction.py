@@ -13,15 +13,13 @@ from torch import nn
 from discreet.config import Config, load_config
 from discreet.data import Records
 from discreet.engines.local import prepare
-from local_dp import FEATURE_NORM, NETWORKS, scattered
+from local_dp import BATCHES, FEATURE_NORM, NETWORKS, scattered
 from reproducing import Cell, Computed, Context, Deferred, Scale, changed
 
 EPOCHS, RATE, MOMENTUM = 20, 0.3, 0.5
 # Our notes have these cells of the columns, and no others.
 PRINTED = (*((1, network) for network in NETWORKS), (20, "CNN+RL"), (20, "CNN+TS"))
 FILES = {"MNIST": "mnist.npz"}
-# Batches are not printed: of those tried, the ones that come nearest to a network's own columns.
-BATCHES = {"CNN+RL": 128, "CNN+TS": 24, "SN+Lin": 50, "SN+CNN": 50}
 TRIED = {"CNN+RL": (50, 250), "CNN+TS": (20, 32, 50)}
 DIGITS = {"linear": "logistic", "network": "mlp"}
 

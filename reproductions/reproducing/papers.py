@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -10,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import ConfigurationError
+from reproducing.carry_out import NOT_RUN
 from reproducing.rows import Verdict
 
 Verdicts = Mapping[str, Mapping[str, Verdict]]
+Reasons = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class PrintedTable:
         printed: how many numbers it has, where their rows are not named.
         cell: how a number's row is called, with the names of axes in braces.
         axes: the labels that ``cell`` runs over.
-        why: of numbers that nothing was compared with.
+        why: nothing has a row for a number.
         variants: rows that are held to one of its numbers under another hypothesis; they count for nothing.
     """
 
@@ -50,11 +53,19 @@ class PrintedTable:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What became of a table's numbers."""
+    """What became of a table's numbers.
+
+    Attributes:
+        printed: all of them.
+        within: those that a run was held to and met.
+        outside: those that a run was held to and missed.
+        left: how many nothing was held to, by the reason.
+    """
 
     printed: int
     within: int
     outside: int
+    left: Mapping[str, int]
 
     @property
     def compared(self) -> int:
@@ -80,21 +91,30 @@ def read_papers(path: Path) -> tuple[PrintedTable, ...]:
         raise ConfigurationError(f"{path} must hold [[tables]] of what papers print; got: {error}.") from None
 
 
-def tally(table: PrintedTable, verdicts: Verdicts) -> Tally:
+def tally(table: PrintedTable, verdicts: Verdicts, reasons: Reasons) -> Tally:
     """Counts what became of a table's numbers.
 
     Args:
         table: what the paper prints.
         verdicts: by reproduction and cell, of the largest scale that was run.
+        reasons: why a cell is not held to what the paper prints, by reproduction and cell.
     """
-    found = [
-        rows[name]
-        for rows in (verdicts.get(reproduction, {}) for reproduction in table.reproductions)
-        for name in table.rows
-        if name in rows
-    ]
-    printed = len(table.rows) if table.cell else table.printed
-    return Tally(printed, found.count(Verdict.WITHIN), found.count(Verdict.OUTSIDE))
+    if not table.cell:
+        return Tally(table.printed, 0, 0, {table.why: table.printed} if table.printed else {})
+    met: Counter[Verdict] = Counter()
+    left: Counter[str] = Counter()
+    for cell in table.rows:
+        name = next((name for name in table.reproductions if cell in verdicts.get(name, {})), None)
+        verdict = None if name is None else verdicts[name][cell]
+        if name is None or verdict is None:
+            left[table.why] += 1
+        elif verdict.against_paper:
+            met[verdict] += 1
+        elif verdict is Verdict.SKIPPED:
+            left[NOT_RUN] += 1
+        else:
+            left[reasons.get(name, {}).get(cell) or verdict.value] += 1
+    return Tally(len(table.rows), met[Verdict.WITHIN], met[Verdict.OUTSIDE], dict(left.most_common()))
 
 
 def _table(entry: dict[str, Any]) -> PrintedTable:

@@ -77,8 +77,9 @@ class Verdict(Enum):
 
     ``WITHIN`` and ``OUTSIDE`` say that the paper's method was held to a number that the paper prints;
     ``UNCHANGED`` and ``CHANGED`` that a number was held to one of our own: an earlier run, another
-    evaluation, a bound. ``NOT_REPRODUCED``: the paper's method ran, but not on what the paper ran it on, or
-    its number is one that a single run cannot be held to. ``SHOWN`` has nothing to be compared with.
+    evaluation, a bound. ``NOT_REPRODUCED``: the paper's method ran, but with other data, model or
+    settings, or in settings that were chosen on its number, or the number is one that a single run cannot be
+    held to. ``SHOWN`` has nothing to be compared with.
     """
 
     WITHIN = "within"
