@@ -114,7 +114,7 @@ def check_manifest(directory: Path, ledger_head: str) -> None:
 
 
 def foreign_files(directory: Path) -> list[str]:
-    """Returns the names in a run's folder that no run writes, printable; what they hold, nothing here says."""
+    """Returns the printable names of files in a run's folder that no run writes and nothing here checks."""
     names = sorted(one.name for one in directory.iterdir() if one.name not in RUN_FILES)
     return [name if name.isprintable() else ascii(name) for name in names]
 
