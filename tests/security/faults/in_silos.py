@@ -184,6 +184,13 @@ IN_SILOS = (
         ("tests/engines/silo/test_silence.py",),
     ),
     Mutant(
+        "evaluations that are tried again cost what rounds do",
+        POLICY + "budget.py",
+        "                evaluated=self.order.evaluated(releases),\n",
+        "",
+        ("tests/unit/policy/test_segments.py",),
+    ),
+    Mutant(
         "a panic in training ends a silo",
         SILO + "training.py",
         "        except BaseException as error:  # panics of compiled code too\n            # A silo",
