@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threading import Lock
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -69,9 +70,10 @@ def test_one_thread_at_a_time_adds_to_the_vector(monkeypatch: pytest.MonkeyPatch
     turn, held = Lock(), []
 
     class Watched(np.ndarray):
-        def __iadd__(self, other: np.ndarray) -> Watched:
+        def __iadd__(self, other: Any) -> Self:  # type: ignore[misc]
             held.append(turn.locked())
-            return super().__iadd__(other)
+            super().__iadd__(other)
+            return self
 
     monkeypatch.setattr(prg, "Lock", lambda: turn)
     vector = np.zeros(_SHARED_PIECE_BYTES // 4 + 1, dtype="<u4").view(Watched)
