@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from threading import Lock
+from typing import Any, Self
+
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from discreet.secagg.hazmat.prg import _CHUNK_BYTES, _HEAD_BYTES, _SHORT_BYTES, add_masks
+from discreet.secagg.hazmat import prg
+from discreet.secagg.hazmat.prg import _HEAD_BYTES, _PIECE_BYTES, _SHARED_PIECE_BYTES, _SHORT_BYTES, add_masks
 
 # NIST SP 800-38A, F.5.5 (CTR-AES256): the key and, from the initial counter block on, the keystream. The mask
 # generator starts at counter zero, so the vector is reached through AESAVS (FIPS-197 appendix C.3) instead.
@@ -38,7 +42,7 @@ def test_counter_is_big_endian_over_the_whole_block() -> None:
 def test_a_mask_of_any_length_is_counter_mode_from_zero(dtype: str) -> None:
     """Byte for byte, around every length at which the mask is made in another way."""
     word = np.dtype(dtype).itemsize
-    for edge in (_HEAD_BYTES, _SHORT_BYTES, _CHUNK_BYTES, 2 * _CHUNK_BYTES):
+    for edge in (_HEAD_BYTES, _SHORT_BYTES, _PIECE_BYTES, 2 * _PIECE_BYTES):
         for length in (edge // word - 1, edge // word, edge // word + 1):
             counter = Cipher(algorithms.AES256(FIPS_KEY), modes.CTR(bytes(16))).encryptor()
             assert mask(FIPS_KEY, length, dtype).tobytes() == counter.update(bytes(length * word)), length
@@ -46,8 +50,8 @@ def test_a_mask_of_any_length_is_counter_mode_from_zero(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["<u2", "<u4", "<u8"])
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_threads_and_chunks_do_not_change_a_bit(dtype: str, threads: int) -> None:
-    length = 150_001
+def test_threads_and_pieces_do_not_change_a_bit(dtype: str, threads: int) -> None:
+    length = 2 * _SHARED_PIECE_BYTES // np.dtype(dtype).itemsize + 1
     keys = [bytes([index]) * 32 for index in range(5)]
     one, many = np.arange(length).astype(dtype), np.arange(length).astype(dtype)
     add_masks(one, keys[:3], keys[3:], threads=1)
@@ -59,6 +63,22 @@ def test_threads_and_chunks_do_not_change_a_bit(dtype: str, threads: int) -> Non
     for key in keys[3:]:
         expected -= mask(key, length, dtype)
     assert np.array_equal(one, expected)
+
+
+def test_one_thread_at_a_time_adds_to_the_vector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that add to one piece at once would lose a part; that is too rare for a comparison of sums."""
+    turn, held = Lock(), []
+
+    class Watched(np.ndarray):
+        def __iadd__(self, other: Any) -> Self:  # type: ignore[misc]
+            held.append(turn.locked())
+            super().__iadd__(other)
+            return self
+
+    monkeypatch.setattr(prg, "Lock", lambda: turn)
+    vector = np.zeros(_SHARED_PIECE_BYTES // 4 + 1, dtype="<u4").view(Watched)
+    add_masks(vector, [bytes([index]) * 32 for index in range(4)], [], threads=2)
+    assert held == [True] * 4
 
 
 def test_more_keys_than_one_batch() -> None:

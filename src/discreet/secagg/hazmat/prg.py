@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -25,10 +26,12 @@ _HEAD_BYTES = 2 * 16
 # Up to here opening a second cipher takes longer than it saves.
 _SHORT_BYTES = 1 << 15
 # Large enough that a call costs nothing, small enough that keystream and operand stay in a core's cache.
-_CHUNK_BYTES = 1 << 18
+_PIECE_BYTES = 1 << 18
+# Between calls a thread holds the interpreter's lock. Who waits for it sleeps, so threads make longer calls.
+_SHARED_PIECE_BYTES = 1 << 19
 # Bounds the memory of open keystreams.
 _KEYS_AT_ONCE = 64
-_ZEROS = memoryview(bytes(_CHUNK_BYTES))
+_ZEROS = memoryview(bytes(_SHARED_PIECE_BYTES))
 _FROM_ZERO = modes.CTR(bytes(16))
 _FROM_TWO = modes.GCM(bytes(12))
 
@@ -47,36 +50,38 @@ def add_masks(vector: RingVector, plus: Sequence[bytes], minus: Sequence[bytes],
         vector: little-endian unsigned words, shape ``(d,)``; wraps around at its word size.
         plus: 32-byte keys, each used for nothing else.
         minus: likewise.
-        threads: number of masks that are made at once; each thread but one takes memory for a vector.
+        threads: number of masks that are made at once; each takes 1 MiB.
     """
     masks = [_Mask(key, np.add) for key in plus] + [_Mask(key, np.subtract) for key in minus]
     threads = min(threads, len(masks))
-    if threads <= 1 or vector.nbytes <= _CHUNK_BYTES:
+    if threads <= 1 or vector.nbytes <= _PIECE_BYTES:
         _apply(vector, masks)
         return
-    sums = [vector, *(np.zeros_like(vector) for _ in range(threads - 1))]
+    turn = Lock()
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(_apply, sums, [masks[first::threads] for first in range(threads)]))
-    for part in sums[1:]:
-        vector += part
+        list(pool.map(lambda first: _apply(vector, masks[first::threads], turn), range(threads)))
 
 
-def _apply(vector: RingVector, masks: Sequence[_Mask]) -> None:
-    """Applies masks one batch after the other."""
+def _apply(vector: RingVector, masks: Sequence[_Mask], turn: Lock | None = None) -> None:
+    """Applies masks one batch after the other; with a ``turn`` other threads apply theirs to the vector."""
     for first in range(0, len(masks), _KEYS_AT_ONCE):
-        _apply_batch(vector, masks[first : first + _KEYS_AT_ONCE])
+        _apply_batch(vector, masks[first : first + _KEYS_AT_ONCE], turn)
 
 
-def _apply_batch(vector: RingVector, masks: Sequence[_Mask]) -> None:
-    """Runs several keystreams side by side, so that every chunk of the vector is visited while in cache."""
+def _apply_batch(vector: RingVector, masks: Sequence[_Mask], turn: Lock | None) -> None:
+    """Runs several keystreams side by side, so that every piece of the vector is visited while in cache."""
     opened = [(*_open(mask.key, vector.nbytes), mask.apply) for mask in masks]
-    per_chunk = _CHUNK_BYTES // vector.itemsize
-    scratch = np.empty(max(min(per_chunk, len(vector)), _HEAD_BYTES // vector.itemsize), dtype=vector.dtype)
+    per_piece = (_PIECE_BYTES if turn is None else _SHARED_PIECE_BYTES) // vector.itemsize
+    scratch = np.empty(max(min(per_piece, len(vector)), _HEAD_BYTES // vector.itemsize), dtype=vector.dtype)
+    own = None if turn is None else np.empty_like(scratch)
     raw, made = scratch.data.cast("B"), _HEAD_BYTES
-    for start in range(0, len(vector), per_chunk):
-        target = vector[start : start + per_chunk]
-        keystream = scratch[: len(target)]
-        out = raw[made : target.nbytes]
+    for start in range(0, len(vector), per_piece):
+        piece = vector[start : start + per_piece]
+        target = piece if own is None else own[: len(piece)]
+        if turn is not None:
+            target.fill(0)
+        keystream = scratch[: len(piece)]
+        out = raw[made : piece.nbytes]
         zeros = _ZEROS[: len(out)]
         for head, stream, apply in opened:
             if made:
@@ -84,6 +89,9 @@ def _apply_batch(vector: RingVector, masks: Sequence[_Mask]) -> None:
             stream.update_into(zeros, out)
             apply(target, keystream, target)
         made = 0
+        if turn is not None:
+            with turn:
+                piece += target
 
 
 def _open(key: bytes, num_bytes: int) -> tuple[bytes, CipherContext]:
