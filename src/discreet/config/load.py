@@ -49,7 +49,7 @@ def load_config(path: str | Path) -> Config:
     """
     path = Path(path)
     try:
-        data = read_toml(path.read_text(encoding="utf-8"))
+        data = read_toml(path.read_text(encoding="utf-8-sig"))  # some editors write a mark
     except OSError as error:
         raise ConfigurationError(f"the config must be a readable file; {path}: {error.strerror}.") from None
     except ValueError as error:

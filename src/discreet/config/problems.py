@@ -159,7 +159,8 @@ def known_keys(location: list[str], data: Any) -> list[str]:
 
 def tables_with(key: str) -> list[str]:
     """Returns the full names of the tables of a config that have a key, those nearest to the root first."""
-    found, pending = list[str](), [("", Config)]
+    found: list[str] = []
+    pending: list[tuple[str, type[BaseModel]]] = [("", Config)]
     while pending:
         name, model = pending.pop(0)
         if name and key in model.model_fields and name not in found:

@@ -52,7 +52,7 @@ class Section(BaseModel):
         table = read(stated)
         if isinstance(stated, Mapping):
             for name, field in cls.model_fields.items():
-                key = name if name in stated else field.alias
+                key = name if name in stated else field.alias or name
                 if key in stated:
                     _require_as_written(cls.__name__, (key,), stated[key], getattr(table, name))
         return table

@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 
 from discreet.config import Config
-from discreet.config.data import PersonConfig
+from discreet.config.columns import PersonConfig
 from discreet.config.model import LossConfig
 from discreet.data.labels import NUMBER
 from discreet.errors import ConfigurationError, HowTo

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from discreet.config.data import DataConfig, features_named, label_or_labels
+from discreet.config.columns import label_or_labels
+from discreet.config.data import DataConfig, features_named
 from discreet.config.federation import table_shape, with_named_columns
 from discreet.data.frames import column_names, require_columns
 from discreet.errors import ConfigurationError

@@ -114,7 +114,7 @@ def check_manifest(directory: Path, ledger_head: str) -> None:
 
 
 def foreign_files(directory: Path) -> list[str]:
-    """Returns the printable names of files in a run's folder that no run writes and nothing here checks."""
+    """Returns the names in a run's folder that no run writes; nothing says what they hold."""
     names = sorted(one.name for one in directory.iterdir() if one.name not in RUN_FILES)
     return [name if name.isprintable() else ascii(name) for name in names]
 

@@ -19,7 +19,7 @@ import pytest
 
 from discreet.cli import main
 from discreet.config import load_config, parse_config
-from discreet.config.data import PersonConfig
+from discreet.config.columns import PersonConfig
 from discreet.engines.flower.scaffold import write_consortium
 from discreet.engines.flower.service import ServerFolder, serve_training
 from discreet.engines.local import prepare

@@ -53,7 +53,7 @@ SURVIVAL = {"kind": "survival", "time": "days", "event": "died"}
         ({"kind": "moments", "of": ["sex"]}, "'sex' is one of texts"),
         ({"kind": "moments", "of": ["age"], "components": 2}, "at most the number of columns, 1; got 2"),
         ({"kind": "quantiles", "of": "stage"}, "'stage' is one of texts"),
-        ({"kind": "quantiles", "of": "age", "at": [1.0]}, "less than 1"),
+        ({"kind": "quantiles", "of": "age", "at": [1.0]}, "must be below 1"),
         ({"kind": "linear-regression", "outcome": "age", "on": ["age"]}, "must be distinct"),
         ({"kind": "linear-regression", "outcome": "sex", "on": ["age"]}, "'sex' is one of texts"),
         (SURVIVAL | {"event": "kind"}, r"'event' must be 0 or 1, with the range \[0, 1\]"),
@@ -82,7 +82,7 @@ SURVIVAL = {"kind": "survival", "time": "days", "event": "died"}
         (LOGISTIC | {"outcome": "stage"}, "'outcome' must be a column of two texts; 'stage' has 3"),
         (LOGISTIC | {"outcome": "age"}, "'outcome' must be 0 or 1"),
         (LOGISTIC | {"on": ["died"]}, "columns must be distinct"),
-        (LOGISTIC | {"on": []}, "at least 1 item"),
+        (LOGISTIC | {"on": []}, "a list of at least 1"),
         ({"kind": "mode"}, "'count', 'table'"),
         ({"kind": "moments", "of": "age"}, r"must be a list, as in of = \[\"age\"\]; got 'age'"),
         ({"kind": "count", "of": "age"}, "unknown key 'ask.0.of'"),
@@ -109,8 +109,8 @@ def test_a_question_that_makes_no_sense_is_refused_in_one_line(question: dict[st
         ),
         ({"source": "npz:a.npz", "ranges": None, "dates": None, "categories": None}, {}, "must be a table"),
         ({"record_capacity": dict.fromkeys(SILOS, 1 << 21)}, {}, "capacity"),
-        ({}, {"ask": []}, "at least 1 item"),
-        ({}, {"ask": [COUNT] * 65}, "at most 64 items"),
+        ({}, {"ask": []}, "a list of at least 1"),
+        ({}, {"ask": [COUNT] * 65}, "a list of at most 64"),
     ],
 )
 def test_a_config_that_is_half_a_training_is_refused(
@@ -167,7 +167,7 @@ HELD_OUT: dict[str, Any] = {"asked": "held-out", "test_fraction": 0.5, "label": 
     ("question", "data", "words"),
     [
         ({"weights": [[float("nan")] * 11]}, {}, "finite number"),
-        ({"weights": [[0.1] * ((1 << 16) + 1)]}, {}, "at most 65536 items"),
+        ({"weights": [[0.1] * ((1 << 16) + 1)]}, {}, "a list of at most 65536"),
         ({"weights": [[0.1] * 12]}, {}, "a number for each of 11 features; got 12"),
         ({"weights": [[0.1] * 11] * 3}, {}, "a row for each logit of 2 classes; got 3"),
         ({"silos": ["north", "south"]}, {}, "the training's own silos"),

@@ -233,7 +233,7 @@ def test_several_records_of_one_person_count_in_both(plan: Plan) -> None:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a share of nothing": ({"data__standardise": {"kind": "private", "share": 0.0}}, "from 0.001 to 0.9"),
     "all of it": ({"data__standardise": {"kind": "private", "share": 1.0}}, "from 0.001 to 0.9"),
-    "no floor": ({"data__standardise": {"kind": "private", "floor": 0.0}}, "greater than 0"),
+    "no floor": ({"data__standardise": {"kind": "private", "floor": 0.0}}, "must be above 0"),
     "another kind": ({"data__standardise": {"kind": "public"}}, "'private'"),
     "no ranges": ({"data__ranges": None, "data__missing": None}, "columns of 'ranges' or 'dates'"),
     "too many columns": ({"data__ranges": {f"g{n}": [0.0, 1.0] for n in range(65)}, "data__missing": None},

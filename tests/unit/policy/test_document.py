@@ -24,6 +24,7 @@ def test_paths_are_taken_from_the_policys_folder(
     path = folder.policy("hungary")
     path.write_text(path.read_text().replace('source = "plan"', 'source = "csv:records.csv"'))
     monkeypatch.chdir(tmp_path)
+    path.write_text("\ufeff" + path.read_text())  # as some editors begin a file
     policy = load_policy(path)
     assert policy.identity == path.parent.resolve() / "identity.key"
     assert policy.state == path.parent.resolve() / "state"
@@ -39,6 +40,7 @@ def test_paths_are_taken_from_the_policys_folder(
         ('silo = "cleveland"', "silo = ", "must be valid TOML"),
         ('protocols = ["bonawitz"]', 'protocols = ["ideal"]', "require.protocols"),
         ("max_delta = ", "max_delta = nan #", "budget.max_delta"),
+        ("max_epsilon = ", 'max_epsilon = "9" #', "budget.max_epsilon.*must be a number"),
     ],
 )
 def test_one_clear_line_for_a_bad_policy(folder: ConsortiumFolder, old: str, new: str, words: str) -> None:

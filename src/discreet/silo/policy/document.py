@@ -271,7 +271,7 @@ def load_policy(path: Path) -> Policy:
         knob = f"the file: {inside}" if inside.is_file() else "a policy.toml"
         raise ConfigurationError(f"the policy must be a file; got the folder {path}. Name {knob}.")
     try:
-        policy = Policy.model_validate(read_toml(path.read_text(encoding="utf-8")))
+        policy = Policy.model_validate(read_toml(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise ConfigurationError(f"the policy must be a readable file; {path}: {error.strerror}.") from None
     except ValidationError as error:
