@@ -21,7 +21,10 @@ _COORDINATES_PER_BLOCK = 4096
 
 
 class TangentRows(Protocol):
-    """Row k of record j is the gradient of logit k by one parameter; n records, K logits, p coordinates."""
+    """Row k of record j is the gradient of logit k by one parameter, or its difference from that of another.
+
+    There are n records, K rows a record, and p coordinates.
+    """
 
     def of(self, records: slice | torch.Tensor) -> TangentRows:
         """Returns the rows of some of the records."""
@@ -32,7 +35,10 @@ class TangentRows(Protocol):
         ...
 
     def distances_squared(self) -> torch.Tensor:
-        """Squared distances between each two rows of a record, never too small, ``(n, K, K)``, float64."""
+        """Squared distances between each two of a record's K rows and a row of zeros, which comes last.
+
+        They are never too small, shape ``(n, K + 1, K + 1)``, float64.
+        """
         ...
 
     def lengths_squared(self) -> torch.Tensor:
@@ -138,7 +144,8 @@ class Factored:
         mixed = product(product(seen, seen.transpose(1, 2))[:, None], backprops)
         gram = product(mixed.flatten(2), backprops.flatten(2).transpose(1, 2))
         additions = self.activations.shape[2] + positions + positions * outputs
-        slack = 2.0 * _relative_error(additions, gram.dtype) * _pairwise_sums(self.lengths_squared())
+        lengths = functional.pad(self.lengths_squared(), (0, 1))
+        slack = 2.0 * _relative_error(additions, gram.dtype) * _pairwise_sums(lengths)
         longest = _norms_squared(self.backprops.flatten(2)).amax(dim=1).sqrt()[:, None, None]
         lost = torch.finfo(gram.dtype).tiny * positions * outputs * (self.activations.shape[2] + positions)
         return _gram_distances(gram.double()) + slack + 4.0 * lost * (1.0 + longest).square()
@@ -235,34 +242,35 @@ def _norms_squared(rows: torch.Tensor) -> torch.Tensor:
 
 
 def _distances_squared(rows: torch.Tensor) -> torch.Tensor:
-    """‖row_k - row_l‖² for rows of shape ``(n, K, p)``, never too small, shape ``(n, K, K)``, float64.
+    """‖row_k - row_l‖² for rows of shape ``(n, K, p)`` and one of zeros, never too small, float64.
 
     An inner product of p numbers is off by at most 1.01·p·u times the product of the norms (Higham 2002,
     section 3.1), and the three that make up one distance together by 2·1.01·p·u·(‖row_k‖² + ‖row_l‖²), and by
     the smallest normal number for each of the 4·p products that may have come out as zero.
     """
-    records, logits, _ = rows.shape
-    total = torch.zeros(records, logits, logits, dtype=torch.float64, device=rows.device)
+    distances = []
     for block in _blocks(rows):
         values = _filled_up(block)
-        gram = torch.bmm(values, values.transpose(1, 2)).double()[:, :logits, :logits]
+        gram = product(values, values.transpose(1, 2)).double()
+        squared = functional.pad(gram.diagonal(dim1=1, dim2=2), (0, 1))
         error = 2.0 * _relative_error(block.shape[2], block.dtype)
-        total += _gram_distances(gram) + error * _pairwise_sums(gram.diagonal(dim1=1, dim2=2))
-    return total + 8.0 * rows.shape[2] * torch.finfo(rows.dtype).tiny
+        distances.append(_gram_distances(gram) + error * _pairwise_sums(squared))
+    return torch.stack(distances).sum(dim=0) + 8.0 * rows.shape[2] * torch.finfo(rows.dtype).tiny
 
 
 def _filled_up(matrices: torch.Tensor) -> torch.Tensor:
-    """Fills the last two dimensions up with zeros to multiples of four, unless they are.
+    """Fills the last dimension up with zeros to a multiple of four, unless it is one.
 
     Every record's numbers then begin at a multiple of 16 bytes; kernels treat other offsets differently.
     """
-    down, across = -matrices.shape[-2] % 4, -matrices.shape[-1] % 4
-    return functional.pad(matrices, (0, across, 0, down)) if down or across else matrices
+    across = -matrices.shape[-1] % 4
+    return functional.pad(matrices, (0, across)) if across else matrices
 
 
 def _gram_distances(gram: torch.Tensor) -> torch.Tensor:
-    """Squared distances between vectors whose inner products are ``(n, K, K)``."""
-    return (_pairwise_sums(gram.diagonal(dim1=1, dim2=2)) - 2.0 * gram).clamp(min=0.0)
+    """Squared distances between K vectors whose inner products are ``(n, K, K)``, and one of zeros."""
+    products = functional.pad(gram, (0, 1, 0, 1))
+    return (_pairwise_sums(products.diagonal(dim1=1, dim2=2)) - 2.0 * products).clamp(min=0.0)
 
 
 def _pairwise_sums(values: torch.Tensor) -> torch.Tensor:
