@@ -29,8 +29,8 @@ _BY_ENTRY = (TemperedSigmoid, nn.Tanh, nn.ReLU, nn.Sigmoid, nn.ELU, nn.SELU, nn.
 _KNOWN = (*_BY_ENTRY, nn.MaxPool2d, nn.Flatten, LinearHead)
 
 
-def chain_of(model: nn.Module) -> dict[str, nn.Module] | None:
-    """Returns the layers of a chain from the first trainable one on, by name, or None.
+def chain_of(model: nn.Module, trained: dict[str, nn.Module]) -> dict[str, nn.Module] | None:
+    """Returns the layers of a chain from the first ``trained`` one on, by name, or None.
 
     A chain is a `torch.nn.Sequential`, with others inside or not, of layers that run once, change nothing in
     place, and are known here or have a rule for clipping.
@@ -38,8 +38,8 @@ def chain_of(model: nn.Module) -> dict[str, nn.Module] | None:
     if type(model) is not nn.Sequential:
         return None
     run = list(_leaves("", model))
-    trained = [any(param.requires_grad for param in layer.parameters()) for _, layer in run]
-    later = run[trained.index(True) :] if True in trained else []
+    first = next((place for place, (name, _) in enumerate(run) if name in trained), len(run))
+    later = run[first:]
     known = all(type(layer) in _KNOWN or find_rule(layer) is not None for _, layer in later)
     once = len({id(layer) for _, layer in run}) == len(run)
     changed = any(getattr(layer, "inplace", False) for _, layer in later)
@@ -55,14 +55,15 @@ def _leaves(prefix: str, chain: nn.Sequential) -> Iterator[tuple[str, nn.Module]
 
 
 def gradients_in_chain(
-    chain: dict[str, nn.Module], calls: dict[str, Call], seeds: torch.Tensor
+    chain: dict[str, nn.Module], trained: dict[str, nn.Module], calls: dict[str, Call], seeds: torch.Tensor
 ) -> dict[str, torch.Tensor]:
-    """Returns the gradients at the outputs of the trainable layers, by name, shape ``(n, K, ...)``.
+    """Returns the gradients at the outputs of the ``trained`` layers, by name, shape ``(n, K, ...)``.
 
     Those of a convolution may be cropped.
 
     Args:
         chain: as of `chain_of`.
+        trained: the trainable layers of the network, by name.
         calls: what the layers saw in a forward pass.
         seeds: combinations of the logits, shape ``(K, number of logits)``; their gradients are returned.
     """
@@ -70,7 +71,7 @@ def gradients_in_chain(
     gradients = seeds.expand(len(calls[names[-1]].outputs), *seeds.shape)
     for before, name in pairwise((*reversed(names), None)):
         layer, call = chain[before], calls[before]
-        if any(param.requires_grad for param in layer.parameters()):
+        if before in trained:
             cropped = isinstance(layer, nn.Conv2d)
             found[before] = gradients if cropped else _whole(gradients, call.outputs.shape[1:])
         if name is not None:
@@ -78,9 +79,7 @@ def gradients_in_chain(
     return found
 
 
-def _pulled_back(
-    layer: nn.Module, call: Call, inputs: torch.Tensor, gradients: torch.Tensor
-) -> torch.Tensor:
+def _pulled_back(layer: nn.Module, call: Call, inputs: torch.Tensor, gradients: torch.Tensor) -> torch.Tensor:
     """Returns the gradients at a layer's inputs, given those at its outputs.
 
     Args:

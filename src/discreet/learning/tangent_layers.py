@@ -31,23 +31,25 @@ def layer_without_rows(model: nn.Module) -> str | None:
     return layer_without_rule(model)
 
 
-def layer_rows(layer: nn.Module, inputs: torch.Tensor, gradients: torch.Tensor) -> dict[str, TangentRows]:
-    """Returns the rows of one layer's parameters, frozen ones included.
+def layer_rows(layer: nn.Module, inputs: torch.Tensor, gradients: torch.Tensor) -> TangentRows:
+    """Returns the rows of one layer's trainable parameters, one after the other.
 
     Args:
-        layer: that `layer_without_rows` does not name.
+        layer: that `layer_without_rows` does not name, with a trainable parameter.
         inputs: shape ``(n, ...)``.
         gradients: of each logit by the layer's outputs, shape ``(n, K, ...)``.
     """
+    leaves = [name for name, param in layer.named_parameters(recurse=False) if param.requires_grad]
     if type(layer) is nn.Linear or type(layer) is LinearHead:
         flat = inputs.flatten(1) if type(layer) is LinearHead else inputs
         activations = flat.reshape(len(flat), -1, flat.shape[-1])
-        spread = gradients.reshape(*gradients.shape[:2], activations.shape[1], -1)
-        return {"weight": _linear_rows(spread, activations), "bias": WrittenOut(spread.sum(dim=2))}
+        return _linear_rows(
+            gradients.reshape(*gradients.shape[:2], len(activations[0]), -1), activations, leaves
+        )
     return (
-        _convolution_rows(layer, inputs, gradients)
+        _convolution_rows(layer, inputs, gradients, leaves)
         if _is_convolution(layer)
-        else _rows_by_rule(layer, inputs, gradients)
+        else _rows_by_rule(layer, inputs, gradients, leaves)
     )
 
 
@@ -56,14 +58,20 @@ def _factors_are_fewer(logits: int, positions: int, outputs: int, inputs: int) -
     return positions == 1 or positions * (logits * outputs + inputs) < logits * outputs * inputs
 
 
-def _linear_rows(spread: torch.Tensor, activations: torch.Tensor) -> TangentRows:
+def _linear_rows(spread: torch.Tensor, activations: torch.Tensor, leaves: list[str]) -> Factored | WrittenOut:
     """``spread`` has shape ``(n, K, T, r)``, ``activations`` ``(n, T, c)``."""
     records, logits, positions, outputs = spread.shape
-    if _factors_are_fewer(logits, positions, outputs, activations.shape[2]):
-        return Factored(spread, activations)
-    rows = spread.new_empty(records, logits, outputs, activations.shape[2])
-    multiply(spread.transpose(2, 3), activations[:, None], out=rows)
-    return WrittenOut(rows.flatten(2))
+    inputs, bias = activations.shape[2], "bias" in leaves
+    if "weight" not in leaves:
+        return WrittenOut(spread.sum(dim=2))
+    if _factors_are_fewer(logits, positions, outputs, inputs):
+        return Factored(spread, activations, bias)
+    rows = spread.new_empty(records, logits, outputs * inputs + outputs * bias)
+    weights = rows[:, :, : outputs * inputs].view(records, logits, outputs, inputs)
+    multiply(spread.transpose(2, 3), activations[:, None], out=weights)
+    if bias:
+        torch.sum(spread, dim=2, out=rows[:, :, outputs * inputs :])
+    return WrittenOut(rows)
 
 
 def _is_convolution(layer: nn.Module) -> TypeGuard[nn.Conv1d | nn.Conv2d]:
@@ -72,28 +80,26 @@ def _is_convolution(layer: nn.Module) -> TypeGuard[nn.Conv1d | nn.Conv2d]:
 
 
 def _convolution_rows(
-    layer: nn.Conv1d | nn.Conv2d, inputs: torch.Tensor, gradients: torch.Tensor
-) -> dict[str, TangentRows]:
+    layer: nn.Conv1d | nn.Conv2d, inputs: torch.Tensor, gradients: torch.Tensor, leaves: list[str]
+) -> TangentRows:
     """A convolution is a linear layer over patches."""
     window, seen = padded_inputs(layer, inputs)
     backprops = in_two_dimensions(layer, gradients.flatten(0, 1))
     spread = by_position(backprops).unflatten(0, gradients.shape[:2])
-    rows = _linear_rows(spread, patches(seen, window, backprops.shape[2:]))
-    return {
-        "weight": ReorderedRows(rows, *kernel_last(layer, window)),
-        "bias": WrittenOut(spread.sum(dim=2)),
-    }
+    rows = _linear_rows(spread, patches(seen, window, backprops.shape[2:]), leaves)
+    return ReorderedRows(rows, *kernel_last(layer, window)) if "weight" in leaves else rows
 
 
 def _rows_by_rule(
-    layer: nn.Module, inputs: torch.Tensor, gradients: torch.Tensor
-) -> dict[str, TangentRows]:
+    layer: nn.Module, inputs: torch.Tensor, gradients: torch.Tensor, leaves: list[str]
+) -> TangentRows:
     """Asks the layer's clipping rule for the gradients of one logit after the other."""
     rule = find_rule(layer)
     if rule is None:
         raise ConfigurationError(f"Layer type {type(layer).__name__} has no rule for its rows.")
     by_logit = [rule(layer, inputs, gradient) for gradient in gradients.unbind(dim=1)]
-    return {leaf: WrittenOut(_stacked([pieces[leaf] for pieces in by_logit])) for leaf in by_logit[0]}
+    by_leaf = [_stacked([pieces[leaf] for pieces in by_logit]) for leaf in leaves]
+    return WrittenOut(torch.cat(by_leaf, dim=2))
 
 
 def _stacked(pieces: list[object]) -> torch.Tensor:

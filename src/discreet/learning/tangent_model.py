@@ -30,9 +30,9 @@ class TangentModel:
 
     Attributes:
         logits: shape ``(n, K)``, float64, within ±`LARGEST_LOGIT`; NaN where the network gave none.
-        rows: how the logits move with each trainable parameter, in `flatten` order. Of several logits each
+        rows: how the logits move with the weights of each layer, in `flatten` order. Of several logits each
             but the last one has a row, its gradient less that of the last one: no more is seen by a softmax.
-        sizes: number of weights of each parameter.
+        sizes: number of trainable weights of each layer.
     """
 
     logits: torch.Tensor
@@ -106,36 +106,38 @@ def linearise(model: nn.Module, features: torch.Tensor) -> TangentModel:
         ConfigurationError: if the model cannot be differentiated record by record.
     """
     missing = layer_without_rows(model)
-    if missing is None:
-        logits, rows = _book_kept(model, features)
-    else:
+    if missing is not None:
         warn_fallback(missing)
-        logits, rows = _written_out(model, features)
-    named, exact = trainable(model), logits.detach().double()
+    logits, rows, sizes = (_book_kept if missing is None else _written_out)(model, features)
+    exact = logits.detach().double()
     return TangentModel(
-        exact.clamp(-LARGEST_LOGIT, LARGEST_LOGIT).masked_fill(~exact.isfinite(), math.nan),
-        tuple(rows[name] for name, _ in named),
-        tuple(param.numel() for _, param in named),
+        exact.clamp(-LARGEST_LOGIT, LARGEST_LOGIT).masked_fill(~exact.isfinite(), math.nan), rows, sizes
     )
 
 
-def _book_kept(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor, dict[str, TangentRows]]:
+_Found = tuple[torch.Tensor, tuple[TangentRows, ...], tuple[int, ...]]
+
+
+def _book_kept(model: nn.Module, features: torch.Tensor) -> _Found:
     """Backward passes stop at the layers' outputs; the rules of the layers do the rest."""
-    layers, chain = trainable_layers(model), chain_of(model)
+    layers = trainable_layers(model)
+    chain = chain_of(model, layers)
     logits, calls = recorded_forward(model, features, layers if chain is None else chain)
     _require_logits(logits, len(features))
     seeds = _differences(torch.eye(logits.shape[1], dtype=logits.dtype, device=logits.device))
     outputs = {name: calls[name].outputs for name in layers}
     with torch.no_grad():
         gradients = (
-            _one_by_one(logits, outputs, seeds) if chain is None else gradients_in_chain(chain, calls, seeds)
+            _one_by_one(logits, outputs, seeds)
+            if chain is None
+            else gradients_in_chain(chain, layers, calls, seeds)
         )
-        rows = {
-            f"{name}.{leaf}" if name else leaf: found
-            for name, layer in layers.items()
-            for leaf, found in layer_rows(layer, calls[name].inputs, gradients[name]).items()
-        }
-    return logits, rows
+        rows = tuple(layer_rows(layer, calls[name].inputs, gradients[name]) for name, layer in layers.items())
+    return logits, rows, tuple(_trained_size(layer) for layer in layers.values())
+
+
+def _trained_size(layer: nn.Module) -> int:
+    return sum(param.numel() for param in layer.parameters(recurse=False) if param.requires_grad)
 
 
 def _differences(by_logit: torch.Tensor) -> torch.Tensor:
@@ -154,7 +156,7 @@ def _one_by_one(
     return {name: torch.stack(found, dim=1) for name, *found in zip(outputs, *by_seed, strict=True)}
 
 
-def _written_out(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor, dict[str, TangentRows]]:
+def _written_out(model: nn.Module, features: torch.Tensor) -> _Found:
     """Runs the model record by record."""
     params = {name: param.detach() for name, param in trainable(model)}
 
@@ -172,7 +174,8 @@ def _written_out(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor
             f"tangent-steps cannot differentiate the model record by record ({error}). Use layers that "
             "torch.func.vmap supports, or the kind sharded (record), which needs no per-record gradients."
         ) from error
-    return logits, {name: WrittenOut(rows.flatten(2)) for name, rows in jacobians.items()}
+    rows = tuple(WrittenOut(jacobian.flatten(2)) for jacobian in jacobians.values())
+    return logits, rows, tuple(param.numel() for param in params.values())
 
 
 def _require_logits(logits: torch.Tensor, records: int) -> None:
