@@ -44,8 +44,9 @@ def frozen_layer() -> nn.Module:
 def edges() -> nn.Module:
     return nn.Sequential(
         nn.Conv2d(2, 3, 2, bias=False), nn.ReLU(),
-        nn.Sequential(nn.MaxPool2d((2, 3), (2, 1), (1, 0)), nn.Tanh()), nn.Conv2d(3, 4, 3, stride=2, padding=1),
-        nn.MaxPool2d(2), nn.Conv2d(4, 4, (1, 2), stride=(1, 3)), nn.Flatten(), nn.Linear(4, 2),
+        nn.Sequential(nn.MaxPool2d((2, 3), (2, 1), (1, 0)), nn.Tanh()),
+        nn.Conv2d(3, 4, 3, stride=2, padding=1), nn.MaxPool2d(2),
+        nn.Conv2d(4, 4, (1, 2), stride=(1, 3)), nn.Flatten(), nn.Linear(4, 2),
     )  # fmt: skip
 
 
