@@ -79,7 +79,8 @@ def frobenius_norm(name: str, features: torch.Tensor) -> float:
     weights = {key: value.detach() for key, value in model.named_parameters()}
 
     def logits(values: dict[str, torch.Tensor], one: torch.Tensor) -> torch.Tensor:
-        return functional_call(model, values, (one[None],))[0]
+        found: torch.Tensor = functional_call(model, values, (one[None],))[0]
+        return found
 
     parts = vmap(jacrev(logits), in_dims=(None, 0))(weights, features)
     squared = torch.stack([part.flatten(1).square().sum(dim=1) for part in parts.values()]).sum(dim=0)

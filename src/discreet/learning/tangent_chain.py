@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import TypeGuard
 
 import torch
@@ -39,15 +38,18 @@ def chain_of(model: nn.Module, trained: dict[str, nn.Module]) -> dict[str, nn.Mo
         return None
     run = list(_leaves("", model))
     first = next((place for place, (name, _) in enumerate(run) if name in trained), len(run))
-    later = run[first:]
-    known = all(type(layer) in _KNOWN or find_rule(layer) is not None for _, layer in later)
-    once = len({id(layer) for _, layer in run}) == len(run)
-    changed = any(getattr(layer, "inplace", False) for _, layer in later)
-    return dict(later) if later and known and once and not changed else None
+    later = dict(run[first:])
+    fits = (
+        trained.keys() <= later.keys(),
+        all(type(layer) in _KNOWN or find_rule(layer) is not None for layer in later.values()),
+        len({id(layer) for _, layer in run}) == len(run),
+        not any(getattr(layer, "inplace", False) for layer in later.values()),
+    )
+    return later if all(fits) else None
 
 
 def _leaves(prefix: str, chain: nn.Sequential) -> Iterator[tuple[str, nn.Module]]:
-    for name, layer in chain.named_children():
+    for name, layer in chain._modules.items():  # `named_children` leaves out an object's second place
         if type(layer) is nn.Sequential:
             yield from _leaves(f"{prefix}{name}.", layer)
         else:
@@ -67,15 +69,15 @@ def gradients_in_chain(
         calls: what the layers saw in a forward pass.
         seeds: combinations of the logits, shape ``(K, number of logits)``; their gradients are returned.
     """
-    names, found = list(chain), {}
-    gradients = seeds.expand(len(calls[names[-1]].outputs), *seeds.shape)
-    for before, name in pairwise((*reversed(names), None)):
-        layer, call = chain[before], calls[before]
-        if before in trained:
+    names, found = list(reversed(chain)), {}
+    gradients = seeds.expand(len(calls[names[0]].outputs), *seeds.shape)
+    for place, name in enumerate(names):
+        layer, call = chain[name], calls[name]
+        if name in trained:
             cropped = isinstance(layer, nn.Conv2d)
-            found[before] = gradients if cropped else _whole(gradients, call.outputs.shape[1:])
-        if name is not None:
-            gradients = _pulled_back(layer, call, calls[name].outputs, gradients)
+            found[name] = gradients if cropped else _whole(gradients, call.outputs.shape[1:])
+        if place + 1 < len(names):
+            gradients = _pulled_back(layer, call, calls[names[place + 1]].outputs, gradients)
     return found
 
 
@@ -157,20 +159,21 @@ def _through_convolution(layer: nn.Conv2d, size: torch.Size, gradients: torch.Te
     convolution of stride 1, which takes half the time of torch's backward one.
     """
     window = Window.of(layer)
-    (down, across), channels = window.stride, layer.in_channels
+    down, across = window.stride
     taps = [-(-length // step) for length, step in zip(window.kernel, window.stride, strict=True)]
     missing = (0, taps[1] * across - window.kernel[1], 0, taps[0] * down - window.kernel[0])
     kernel = functional.pad(layer.weight, missing) if any(missing) else layer.weight
-    kernel = kernel.unflatten(3, (-1, across)).unflatten(2, (-1, down))
-    phases = kernel.permute(3, 5, 1, 0, 2, 4).flip(4, 5).flatten(0, 2)
+    outputs, inputs = kernel.shape[:2]
+    by_place = kernel.reshape(outputs, inputs, taps[0], down, taps[1], across)
+    phases = by_place.permute(3, 5, 1, 0, 2, 4).flip(4, 5).flatten(0, 2)
     by_phase = functional.conv2d(
         gradients.flatten(0, 1).contiguous(memory_format=torch.channels_last),
         phases.contiguous(memory_format=torch.channels_last),
         padding=(taps[0] - 1, taps[1] - 1),
     ).permute(0, 2, 3, 1)
     high, wide = by_phase.shape[1:3]
-    places = by_phase.reshape(*gradients.shape[:2], high, wide, down, across, channels)
-    images = places.transpose(3, 4).reshape(*gradients.shape[:2], high * down, wide * across, channels)
+    places = by_phase.reshape(*gradients.shape[:2], high, wide, down, across, inputs)
+    images = places.transpose(3, 4).reshape(*gradients.shape[:2], high * down, wide * across, inputs)
     return _inside(images, *window.padding, size).permute(0, 1, 4, 2, 3)
 
 

@@ -85,7 +85,8 @@ def _convolution_rows(
     """A convolution is a linear layer over patches."""
     window, seen = padded_inputs(layer, inputs)
     backprops = in_two_dimensions(layer, gradients.flatten(0, 1))
-    spread = by_position(backprops).unflatten(0, gradients.shape[:2])
+    spread = by_position(backprops)
+    spread = spread.reshape(*gradients.shape[:2], *spread.shape[1:])
     rows = _linear_rows(spread, patches(seen, window, backprops.shape[2:]), leaves)
     return ReorderedRows(rows, *kernel_last(layer, window)) if "weight" in leaves else rows
 

@@ -242,7 +242,11 @@ class ReorderedRows:
 
 
 def _blocks(rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    return (rows,) if rows.shape[-1] <= _COORDINATES_PER_BLOCK else rows.split(_COORDINATES_PER_BLOCK, dim=-1)
+    return (
+        (rows,)
+        if rows.shape[-1] <= _COORDINATES_PER_BLOCK
+        else torch.split(rows, _COORDINATES_PER_BLOCK, dim=-1)
+    )
 
 
 def _norms_squared(rows: torch.Tensor) -> torch.Tensor:

@@ -27,7 +27,7 @@ from discreet.learning.updates import LocalUpdate
 from discreet.randomness import RandomSource
 from discreet.sampling import Poisson
 
-_LONGEST_CHUNK = 128
+_LONGEST_CHUNK = 64
 # A record whose factored rows are longer than this times C is scaled down further, so that rounding errors,
 # which are relative to their length, have a public bound. Ordinary networks stay far below.
 _LONGEST_ROW = 32.0

@@ -19,6 +19,7 @@ from discreet.learning.clipping.per_record import PerRecordFallbackWarning
 from discreet.learning.tangent_model import LARGEST_LOGIT, TangentModel, linearise
 from discreet.learning.tangent_rows import Factored, WrittenOut
 from discreet.models import LinearHead, build_model, flatten
+from discreet.models.adapters import LowRank
 
 
 def convolutions() -> nn.Module:
@@ -80,6 +81,8 @@ CASES: list[tuple[str, Callable[[], nn.Module], tuple[int, ...]]] = [
     ("edges that no window reaches", edges, (2, 12, 13)),
     ("a pool before all weights", pooled, (2, 4, 4)),
     ("not a chain", Branches, (6,)),
+    ("adapters", lambda: nn.Sequential(LowRank(nn.Linear(6, 4), 2), nn.Tanh(), nn.Linear(4, 3)), (6,)),
+    ("one object twice", lambda: nn.Sequential(nn.Linear(6, 4), *[nn.Tanh()] * 2, nn.Linear(4, 3)), (6,)),
     ("linear head", lambda: LinearHead(6, 3), (6,)),
     ("one output", lambda: nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 1)), (6,)),
 ]
