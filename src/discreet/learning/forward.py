@@ -42,7 +42,7 @@ def linear(layer: nn.Linear | LinearHead, inputs: torch.Tensor) -> torch.Tensor:
 def linear_backward(layer: nn.Linear, upward: torch.Tensor) -> torch.Tensor:
     """Returns the gradients by the inputs of `linear`, from those by its outputs, as autograd has them."""
     filled = functional.pad(layer.weight, (0, _missing(layer.weight)))
-    return (upward @ filled)[:, : layer.weight.shape[1]]
+    return (upward @ filled)[..., : layer.weight.shape[1]]
 
 
 def _clamped(

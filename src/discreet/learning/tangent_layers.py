@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypeGuard
 
 import torch
@@ -12,11 +11,9 @@ from discreet.errors import ConfigurationError
 from discreet.learning.clipping.convolution import (
     by_position,
     in_two_dimensions,
-    kernel_first,
     kernel_last,
     padded_inputs,
     patches,
-    written_out,
 )
 from discreet.learning.clipping.ghost import layer_without_rule, trainable_layers
 from discreet.learning.clipping.pieces import Explicit
@@ -24,9 +21,6 @@ from discreet.learning.clipping.products import multiply
 from discreet.learning.clipping.rules import find_rule
 from discreet.learning.tangent_rows import Factored, ReorderedRows, TangentRows, WrittenOut
 from discreet.models.convexity import LinearHead
-
-# About so many numbers stay in the processor's cache from where they are gathered to the product.
-_VALUES_AT_ONCE = 1 << 18
 
 
 def layer_without_rows(model: nn.Module) -> str | None:
@@ -37,25 +31,25 @@ def layer_without_rows(model: nn.Module) -> str | None:
     return layer_without_rule(model)
 
 
-def layer_rows(
-    layer: nn.Module, inputs: torch.Tensor, gradients: Sequence[torch.Tensor]
-) -> dict[str, TangentRows]:
-    """Returns the rows of one layer's parameters, frozen ones included.
+def layer_rows(layer: nn.Module, inputs: torch.Tensor, gradients: torch.Tensor) -> TangentRows:
+    """Returns the rows of one layer's trainable parameters, one after the other.
 
     Args:
-        layer: that `layer_without_rows` does not name.
+        layer: that `layer_without_rows` does not name, with a trainable parameter.
         inputs: shape ``(n, ...)``.
-        gradients: of each logit by the layer's outputs, shape ``(n, ...)`` each.
+        gradients: of each logit by the layer's outputs, shape ``(n, K, ...)``.
     """
+    leaves = [name for name, param in layer.named_parameters(recurse=False) if param.requires_grad]
     if type(layer) is nn.Linear or type(layer) is LinearHead:
         flat = inputs.flatten(1) if type(layer) is LinearHead else inputs
         activations = flat.reshape(len(flat), -1, flat.shape[-1])
-        spread = torch.stack([gradient.reshape(*activations.shape[:2], -1) for gradient in gradients], dim=1)
-        return {"weight": _linear_rows(spread, activations), "bias": WrittenOut(spread.sum(dim=2))}
+        return _linear_rows(
+            gradients.reshape(*gradients.shape[:2], len(activations[0]), -1), activations, leaves
+        )
     return (
-        _convolution_rows(layer, inputs, gradients)
+        _convolution_rows(layer, inputs, gradients, leaves)
         if _is_convolution(layer)
-        else _rows_by_rule(layer, inputs, gradients)
+        else _rows_by_rule(layer, inputs, gradients, leaves)
     )
 
 
@@ -64,14 +58,20 @@ def _factors_are_fewer(logits: int, positions: int, outputs: int, inputs: int) -
     return positions == 1 or positions * (logits * outputs + inputs) < logits * outputs * inputs
 
 
-def _linear_rows(spread: torch.Tensor, activations: torch.Tensor) -> TangentRows:
+def _linear_rows(spread: torch.Tensor, activations: torch.Tensor, leaves: list[str]) -> Factored | WrittenOut:
     """``spread`` has shape ``(n, K, T, r)``, ``activations`` ``(n, T, c)``."""
     records, logits, positions, outputs = spread.shape
-    if _factors_are_fewer(logits, positions, outputs, activations.shape[2]):
-        return Factored(spread, activations)
-    rows = spread.new_empty(records, logits, outputs, activations.shape[2])
-    multiply(spread.transpose(2, 3), activations[:, None], out=rows)
-    return WrittenOut(rows.flatten(2))
+    inputs, bias = activations.shape[2], "bias" in leaves
+    if "weight" not in leaves:
+        return WrittenOut(spread.sum(dim=2))
+    if _factors_are_fewer(logits, positions, outputs, inputs):
+        return Factored(spread, activations, bias)
+    rows = spread.new_empty(records, logits, outputs * inputs + outputs * bias)
+    weights = rows[:, :, : outputs * inputs].view(records, logits, outputs, inputs)
+    multiply(spread.transpose(2, 3), activations[:, None], out=weights)
+    if bias:
+        torch.sum(spread, dim=2, out=rows[:, :, outputs * inputs :])
+    return WrittenOut(rows)
 
 
 def _is_convolution(layer: nn.Module) -> TypeGuard[nn.Conv1d | nn.Conv2d]:
@@ -80,40 +80,27 @@ def _is_convolution(layer: nn.Module) -> TypeGuard[nn.Conv1d | nn.Conv2d]:
 
 
 def _convolution_rows(
-    layer: nn.Conv1d | nn.Conv2d, inputs: torch.Tensor, gradients: Sequence[torch.Tensor]
-) -> dict[str, TangentRows]:
-    """A convolution is a linear layer over patches; written out, all logits share one product."""
+    layer: nn.Conv1d | nn.Conv2d, inputs: torch.Tensor, gradients: torch.Tensor, leaves: list[str]
+) -> TangentRows:
+    """A convolution is a linear layer over patches."""
     window, seen = padded_inputs(layer, inputs)
-    backprops = [in_two_dimensions(layer, gradient) for gradient in gradients]
-    logits, positions, outputs = len(gradients), backprops[0].shape[2:], layer.out_channels
-    spread = [by_position(one) for one in backprops]
-    if _factors_are_fewer(logits, positions.numel(), outputs, layer.weight[0].numel()):
-        by_logit = torch.stack(spread, dim=1)
-        factored = Factored(by_logit, patches(seen, window, positions))
-        weight = ReorderedRows(factored, *kernel_last(layer, window))
-        return {"weight": weight, "bias": WrittenOut(by_logit.sum(dim=2))}
-    rows = seen.new_empty(len(seen), logits, layer.weight[0].numel(), outputs)
-    bias = seen.new_empty(len(seen), logits, outputs)
-    at_once = max(1, _VALUES_AT_ONCE // (logits * spread[0][0].numel()))
-    for first in range(0, len(seen), at_once):
-        some = slice(first, first + at_once)
-        together = torch.stack([one[some] for one in spread], dim=2)
-        written = written_out(seen[some], together.flatten(2), window, positions)
-        rows[some] = written.view(*written.shape[:2], logits, outputs).transpose(1, 2)
-        bias[some] = together.sum(dim=1)
-    weight = ReorderedRows(WrittenOut(rows.flatten(2)), *kernel_first(layer, window))
-    return {"weight": weight, "bias": WrittenOut(bias)}
+    backprops = in_two_dimensions(layer, gradients.flatten(0, 1))
+    spread = by_position(backprops)
+    spread = spread.reshape(*gradients.shape[:2], *spread.shape[1:])
+    rows = _linear_rows(spread, patches(seen, window, backprops.shape[2:]), leaves)
+    return ReorderedRows(rows, *kernel_last(layer, window)) if "weight" in leaves else rows
 
 
 def _rows_by_rule(
-    layer: nn.Module, inputs: torch.Tensor, gradients: Sequence[torch.Tensor]
-) -> dict[str, TangentRows]:
+    layer: nn.Module, inputs: torch.Tensor, gradients: torch.Tensor, leaves: list[str]
+) -> TangentRows:
     """Asks the layer's clipping rule for the gradients of one logit after the other."""
     rule = find_rule(layer)
     if rule is None:
         raise ConfigurationError(f"Layer type {type(layer).__name__} has no rule for its rows.")
-    by_logit = [rule(layer, inputs, gradient) for gradient in gradients]
-    return {leaf: WrittenOut(_stacked([pieces[leaf] for pieces in by_logit])) for leaf in by_logit[0]}
+    by_logit = [rule(layer, inputs, gradient) for gradient in gradients.unbind(dim=1)]
+    by_leaf = [_stacked([pieces[leaf] for pieces in by_logit]) for leaf in leaves]
+    return WrittenOut(torch.cat(by_leaf, dim=2))
 
 
 def _stacked(pieces: list[object]) -> torch.Tensor:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 from torch.func import functional_call, jacrev, vmap
+from torch.nn import functional
 
 from discreet.errors import ConfigurationError
 from discreet.learning.clipping.ghost import recorded_forward, trainable_layers
 from discreet.learning.clipping.per_record import warn_fallback
 from discreet.learning.forward import independent_records
+from discreet.learning.tangent_chain import chain_of, gradients_in_chain
 from discreet.learning.tangent_layers import layer_rows, layer_without_rows
 from discreet.learning.tangent_rows import TangentRows, WrittenOut, upward_sqrt
 from discreet.models.parameters import trainable
@@ -28,8 +30,9 @@ class TangentModel:
 
     Attributes:
         logits: shape ``(n, K)``, float64, within ±`LARGEST_LOGIT`; NaN where the network gave none.
-        rows: how the logits move with each trainable parameter, in `flatten` order.
-        sizes: number of weights of each parameter.
+        rows: how the logits move with the weights of each layer, in `flatten` order. Of several logits each
+            but the last one has a row, its gradient less that of the last one: no more is seen by a softmax.
+        sizes: number of trainable weights of each layer.
     """
 
     logits: torch.Tensor
@@ -47,7 +50,8 @@ class TangentModel:
     def spread(self) -> torch.Tensor:
         r"""Returns the norm of the features of a linear head that would be as sensitive, ``(n,)``.
 
-        For K logits that is max_{k,l}‖J_k - J_l‖/√2, for a single one ‖J_1‖; never too small.
+        For K logits that is max_{k,l}‖J_k - J_l‖/√2, for a single one ‖J_1‖; never too small. The last logit
+        counts as one that does not move.
         """
         if self.logits.shape[1] == 1:
             return self.longest()
@@ -60,13 +64,22 @@ class TangentModel:
         return upward_sqrt(lengths.amax(dim=1))
 
     def along(self, direction: torch.Tensor) -> torch.Tensor:
-        """Returns how the logits move along ``direction``, shape ``(d,)``, to first order: ``(n, K)``."""
+        """Returns how the logits move along ``direction``, shape ``(d,)``, to first order: ``(n, K)``.
+
+        Of several logits the last one does not move, and the others move as they do relative to it.
+        """
         parts = zip(self.rows, torch.split(direction, list(self.sizes)), strict=True)
-        return torch.stack([rows.along(part) for rows, part in parts]).sum(dim=0)
+        moved = torch.stack([rows.along(part) for rows, part in parts]).sum(dim=0)
+        return functional.pad(moved, (0, self.logits.shape[1] - moved.shape[1]))
 
     def weighted_sum(self, weights: torch.Tensor) -> torch.Tensor:
-        """Returns Σ weight·(gradient of the logit) over records and logits, shape ``(d,)``."""
-        return torch.cat([rows.weighted_sum(weights) for rows in self.rows])
+        """Returns Σ weight·row over records and logits, shape ``(d,)``: the transpose of `along`.
+
+        Args:
+            weights: shape ``(n, K)``; of several logits that of the last one counts for nothing.
+        """
+        counted = weights[:, : max(1, weights.shape[1] - 1)]
+        return torch.cat([rows.weighted_sum(counted) for rows in self.rows])
 
     def along_error(self) -> float:
         """Bounds the rounding error of `along`, relative to `longest` and the direction's norm."""
@@ -78,7 +91,9 @@ class TangentModel:
 
 
 def linearise(model: nn.Module, features: torch.Tensor) -> TangentModel:
-    """Returns the tangent of ``model`` at its present weights, one backward pass for each logit.
+    """Returns the tangent of ``model`` at its present weights.
+
+    A chain of layers takes one backward pass for all logits, any other network one for each.
 
     Layers whose gradient is a sum of outer products stay factored; a model with a layer that cannot be
     book-kept has its rows written out by `torch.func.vmap`, with a warning that names the layer.
@@ -91,44 +106,64 @@ def linearise(model: nn.Module, features: torch.Tensor) -> TangentModel:
         ConfigurationError: if the model cannot be differentiated record by record.
     """
     missing = layer_without_rows(model)
-    if missing is None:
-        logits, rows = _book_kept(model, features)
-    else:
+    if missing is not None:
         warn_fallback(missing)
-        logits, rows = _written_out(model, features)
-    named, exact = trainable(model), logits.detach().double()
+    logits, rows, sizes = (_book_kept if missing is None else _written_out)(model, features)
+    exact = logits.detach().double()
     return TangentModel(
-        exact.clamp(-LARGEST_LOGIT, LARGEST_LOGIT).masked_fill(~exact.isfinite(), math.nan),
-        tuple(rows[name] for name, _ in named),
-        tuple(param.numel() for _, param in named),
+        exact.clamp(-LARGEST_LOGIT, LARGEST_LOGIT).masked_fill(~exact.isfinite(), math.nan), rows, sizes
     )
 
 
-def _book_kept(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor, dict[str, TangentRows]]:
+_Found = tuple[torch.Tensor, tuple[TangentRows, ...], tuple[int, ...]]
+
+
+def _book_kept(model: nn.Module, features: torch.Tensor) -> _Found:
     """Backward passes stop at the layers' outputs; the rules of the layers do the rest."""
     layers = trainable_layers(model)
-    logits, calls = recorded_forward(model, features, layers)
+    chain = chain_of(model, layers)
+    logits, calls = recorded_forward(model, features, layers if chain is None else chain)
     _require_logits(logits, len(features))
-    outputs = [call.outputs for call in calls.values()]
-    by_logit = [
-        torch.autograd.grad(logit.sum(), outputs, retain_graph=True) for logit in logits.unbind(dim=1)
-    ]
-    rows: dict[str, TangentRows] = {}
+    seeds = _differences(torch.eye(logits.shape[1], dtype=logits.dtype, device=logits.device))
+    outputs = {name: calls[name].outputs for name in layers}
     with torch.no_grad():
-        for (name, layer), *gradients in zip(layers.items(), *by_logit, strict=True):
-            for leaf, found in layer_rows(layer, calls[name].inputs, gradients).items():
-                rows[f"{name}.{leaf}" if name else leaf] = found
-    return logits, rows
+        gradients = (
+            _one_by_one(logits, outputs, seeds)
+            if chain is None
+            else gradients_in_chain(chain, layers, calls, seeds)
+        )
+        rows = tuple(layer_rows(layer, calls[name].inputs, gradients[name]) for name, layer in layers.items())
+    return logits, rows, tuple(_trained_size(layer) for layer in layers.values())
 
 
-def _written_out(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor, dict[str, TangentRows]]:
+def _trained_size(layer: nn.Module) -> int:
+    return sum(param.numel() for param in layer.parameters(recurse=False) if param.requires_grad)
+
+
+def _differences(by_logit: torch.Tensor) -> torch.Tensor:
+    """Returns what is there of each logit but the last one, less that of the last one; one logit as it is."""
+    return by_logit if len(by_logit) == 1 else by_logit[:-1] - by_logit[-1]
+
+
+def _one_by_one(
+    logits: torch.Tensor, outputs: dict[str, torch.Tensor], seeds: torch.Tensor
+) -> dict[str, torch.Tensor]:
+    """Returns what `gradients_in_chain` returns, of a network that is not a chain."""
+    by_seed = [
+        torch.autograd.grad(logits, list(outputs.values()), seed.expand_as(logits), retain_graph=True)
+        for seed in seeds
+    ]
+    return {name: torch.stack(found, dim=1) for name, *found in zip(outputs, *by_seed, strict=True)}
+
+
+def _written_out(model: nn.Module, features: torch.Tensor) -> _Found:
     """Runs the model record by record."""
     params = {name: param.detach() for name, param in trainable(model)}
 
     def logits_of(values: Mapping[str, torch.Tensor], one: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         logits = functional_call(model, dict(values), (one.unsqueeze(0),))
         _require_logits(logits, 1)
-        return logits[0], logits[0]
+        return _differences(logits[0]), logits[0]
 
     try:
         per_record = vmap(jacrev(logits_of, has_aux=True), in_dims=(None, 0), randomness="different")
@@ -139,7 +174,8 @@ def _written_out(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor
             f"tangent-steps cannot differentiate the model record by record ({error}). Use layers that "
             "torch.func.vmap supports, or the kind sharded (record), which needs no per-record gradients."
         ) from error
-    return logits, {name: WrittenOut(rows.flatten(2)) for name, rows in jacobians.items()}
+    rows = tuple(WrittenOut(jacobian.flatten(2)) for jacobian in jacobians.values())
+    return logits, rows, tuple(param.numel() for param in params.values())
 
 
 def _require_logits(logits: torch.Tensor, records: int) -> None:

@@ -1,4 +1,4 @@
-r"""How one parameter moves every logit of every record, to first order: rows of the Jacobian, never summed.
+r"""How one layer moves every logit of every record, to first order: rows of the Jacobian, never summed.
 
 A record's tangent map is *defined* by the numbers kept here, in whatever precision the network computed them:
 row k of a layer is Σ_t backprop_{k,t} ⊗ activation_t. What mixes records, or a record and the local state, is
@@ -21,7 +21,10 @@ _COORDINATES_PER_BLOCK = 4096
 
 
 class TangentRows(Protocol):
-    """Row k of record j is the gradient of logit k by one parameter; n records, K logits, p coordinates."""
+    """Row k of record j is the gradient of logit k by one layer's weights, or its difference from another's.
+
+    There are n records, K rows a record, and p coordinates.
+    """
 
     def of(self, records: slice | torch.Tensor) -> TangentRows:
         """Returns the rows of some of the records."""
@@ -32,7 +35,10 @@ class TangentRows(Protocol):
         ...
 
     def distances_squared(self) -> torch.Tensor:
-        """Squared distances between each two rows of a record, never too small, ``(n, K, K)``, float64."""
+        """Squared distances between each two of a record's K rows and a row of zeros, which comes last.
+
+        They are never too small, shape ``(n, K + 1, K + 1)``, float64.
+        """
         ...
 
     def lengths_squared(self) -> torch.Tensor:
@@ -80,7 +86,7 @@ class WrittenOut:
 
     def along(self, direction: torch.Tensor) -> torch.Tensor:
         """Block by block, so that rounding errors do not grow with the number of weights."""
-        blocks = zip(_blocks(self.rows), torch.split(direction, _COORDINATES_PER_BLOCK), strict=True)
+        blocks = zip(_blocks(self.rows), _blocks(direction), strict=True)
         return torch.stack([rows.double() @ part for rows, part in blocks]).sum(dim=0)
 
     def weighted_sum(self, weights: torch.Tensor) -> torch.Tensor:
@@ -106,65 +112,78 @@ class Factored:
     Attributes:
         backprops: shape ``(n, K, T, r)``.
         activations: shape ``(n, T, c)``.
+        bias: whether r biases come after the r·c weights; they have an activation of 1.
     """
 
     backprops: torch.Tensor
     activations: torch.Tensor
+    bias: bool = False
 
     def of(self, records: slice | torch.Tensor) -> Factored:
         """A view, if the records are a slice."""
-        return Factored(self.backprops[records], self.activations[records])
+        return Factored(self.backprops[records], self.activations[records], self.bias)
 
     def double(self) -> Factored:
         """A copy."""
-        return Factored(self.backprops.double(), self.activations.double())
+        return Factored(self.backprops.double(), self.activations.double(), self.bias)
 
     def distances_squared(self) -> torch.Tensor:
         """For one position a product of two norms; for several, through the activations' Gram matrix."""
         if self.backprops.shape[2] > 1:
             return self._by_positions()
-        return _distances_squared(self.backprops.flatten(2)) * _norms_squared(self.activations)[:, :, None]
+        return _distances_squared(self.backprops.flatten(2)) * self._seen_squared()[:, :, None]
 
     def _by_positions(self) -> torch.Tensor:
         """The Gram matrix has shape ``(T, T)``; rows are never written out.
 
-        A product of two rows is then a threefold sum of c, T and T·r terms, off by at most
-        1.01·(c + T + T·r)·u times the roots of their `lengths_squared` (Higham 2002, section 3.1). Products
-        that come out as zero, each off by the smallest normal number η, add at most η·T·r·(c + T)·(1 + b)²,
-        with b the norm of the longer backprop, in each of three inner products, one of them twice.
+        A product of two rows is then a threefold sum of c (and 1 for biases), T and T·r terms, off by at
+        most 1.01·(1 + c + T + T·r)·u times the roots of their `lengths_squared` (Higham 2002, section 3.1).
+        Products that come out as zero, each off by the smallest normal number η, add at most
+        η·T·r·(c + T)·(1 + b)², with b the norm of the longer backprop, in each of three inner products, one
+        of them twice.
         """
         _, _, positions, outputs = self.backprops.shape
         seen, backprops = _filled_up(self.activations), _filled_up(self.backprops)
-        mixed = product(product(seen, seen.transpose(1, 2))[:, None], backprops)
+        alike = product(seen, seen.transpose(1, 2))
+        mixed = product((alike + 1.0 if self.bias else alike)[:, None], backprops)
         gram = product(mixed.flatten(2), backprops.flatten(2).transpose(1, 2))
-        additions = self.activations.shape[2] + positions + positions * outputs
-        slack = 2.0 * _relative_error(additions, gram.dtype) * _pairwise_sums(self.lengths_squared())
-        longest = _norms_squared(self.backprops.flatten(2)).amax(dim=1).sqrt()[:, None, None]
+        additions = 1 + self.activations.shape[2] + positions + positions * outputs
+        squared = _norms_squared(self.backprops.flatten(2))
+        lengths = functional.pad(squared * self._seen_squared(), (0, 1))
+        slack = 2.0 * _relative_error(additions, gram.dtype) * _pairwise_sums(lengths)
+        longest = squared.amax(dim=1).sqrt()[:, None, None]
         lost = torch.finfo(gram.dtype).tiny * positions * outputs * (self.activations.shape[2] + positions)
         return _gram_distances(gram.double()) + slack + 4.0 * lost * (1.0 + longest).square()
 
     def lengths_squared(self) -> torch.Tensor:
         """Products of the factors' squared norms, by Cauchy and Schwarz."""
-        return _norms_squared(self.backprops.flatten(2)) * _norms_squared(
-            self.activations.flatten(1)[:, None]
-        )
+        return _norms_squared(self.backprops.flatten(2)) * self._seen_squared()
+
+    def _seen_squared(self) -> torch.Tensor:
+        """The activations' squared norm, ``(n, 1)``; a one at each position counts as an activation."""
+        seen = _norms_squared(self.activations.flatten(1)[:, None])
+        return (seen + self.activations.shape[1]) * (1.0 + math.ldexp(1.0, -50)) if self.bias else seen
 
     def along(self, direction: torch.Tensor) -> torch.Tensor:
         """Applies the direction to the activations, then compares with the backprops."""
-        weights = direction.view(self.backprops.shape[3], -1)
-        moved = self.activations.double() @ weights.T
+        outputs, inputs = self.backprops.shape[3], self.activations.shape[2]
+        weights, biases = direction[: outputs * inputs], direction[outputs * inputs :]
+        moved = self.activations.double() @ weights.view(outputs, inputs).T
+        if self.bias:
+            moved += biases
         return product(self.backprops.flatten(2).double(), moved.flatten(1)[:, :, None])[:, :, 0]
 
     def weighted_sum(self, weights: torch.Tensor) -> torch.Tensor:
         """Mixes the backprops of each record's logits, then one product over records and positions."""
         mixed = torch.bmm(weights[:, None, :], self.backprops.flatten(2).double())[:, 0]
         mixed = mixed.view(-1, self.backprops.shape[3])
-        return (mixed.T @ self.activations.flatten(0, 1).double()).flatten()
+        total = (mixed.T @ self.activations.flatten(0, 1).double()).flatten()
+        return torch.cat([total, mixed.sum(dim=0)]) if self.bias else total
 
     def along_error(self) -> float:
         """Additions over inputs, then over positions and outputs."""
         _, _, positions, outputs = self.backprops.shape
-        return _relative_error(self.activations.shape[2] + positions * outputs, torch.float64)
+        return _relative_error(1 + self.activations.shape[2] + positions * outputs, torch.float64)
 
     def sum_error(self, records: int) -> float:
         """Additions over logits, then over records and positions."""
@@ -174,12 +193,12 @@ class Factored:
 
 @dataclass(frozen=True, slots=True)
 class ReorderedRows:
-    """Other rows whose coordinates are in another order than the parameter.
+    """Other rows whose coordinates are in another order than the weights; biases, if any, come after them.
 
     Attributes:
-        rows: each flattened from ``shape``.
+        rows: the weights flattened from ``shape``, then biases.
         shape: the order in which ``rows`` was computed.
-        order: permutation of the dimensions of ``shape`` that gives the parameter's own order.
+        order: permutation of the dimensions of ``shape`` that gives the weights' own order.
     """
 
     rows: TangentRows
@@ -204,13 +223,14 @@ class ReorderedRows:
 
     def along(self, direction: torch.Tensor) -> torch.Tensor:
         """Only the direction is put in order, never the rows."""
-        own = direction.view([self.shape[place] for place in self.order])
+        weights = direction[: math.prod(self.shape)].view([self.shape[place] for place in self.order])
         back = [self.order.index(place) for place in range(len(self.order))]
-        return self.rows.along(own.permute(back).flatten())
+        return self.rows.along(torch.cat([weights.permute(back).flatten(), direction[weights.numel() :]]))
 
     def weighted_sum(self, weights: torch.Tensor) -> torch.Tensor:
         """Only the sum is put in order."""
-        return self.rows.weighted_sum(weights).view(self.shape).permute(self.order).flatten()
+        total, size = self.rows.weighted_sum(weights), math.prod(self.shape)
+        return torch.cat([total[:size].view(self.shape).permute(self.order).flatten(), total[size:]])
 
     def along_error(self) -> float:
         """That of the other rows: an order rounds nothing."""
@@ -222,7 +242,11 @@ class ReorderedRows:
 
 
 def _blocks(rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    return torch.split(rows, _COORDINATES_PER_BLOCK, dim=-1)
+    return (
+        (rows,)
+        if rows.shape[-1] <= _COORDINATES_PER_BLOCK
+        else torch.split(rows, _COORDINATES_PER_BLOCK, dim=-1)
+    )
 
 
 def _norms_squared(rows: torch.Tensor) -> torch.Tensor:
@@ -235,34 +259,35 @@ def _norms_squared(rows: torch.Tensor) -> torch.Tensor:
 
 
 def _distances_squared(rows: torch.Tensor) -> torch.Tensor:
-    """‖row_k - row_l‖² for rows of shape ``(n, K, p)``, never too small, shape ``(n, K, K)``, float64.
+    """‖row_k - row_l‖² for rows of shape ``(n, K, p)`` and one of zeros, never too small, float64.
 
     An inner product of p numbers is off by at most 1.01·p·u times the product of the norms (Higham 2002,
     section 3.1), and the three that make up one distance together by 2·1.01·p·u·(‖row_k‖² + ‖row_l‖²), and by
     the smallest normal number for each of the 4·p products that may have come out as zero.
     """
-    records, logits, _ = rows.shape
-    total = torch.zeros(records, logits, logits, dtype=torch.float64, device=rows.device)
+    distances = []
     for block in _blocks(rows):
         values = _filled_up(block)
-        gram = torch.bmm(values, values.transpose(1, 2)).double()[:, :logits, :logits]
+        gram = product(values, values.transpose(1, 2)).double()
+        squared = functional.pad(gram.diagonal(dim1=1, dim2=2), (0, 1))
         error = 2.0 * _relative_error(block.shape[2], block.dtype)
-        total += _gram_distances(gram) + error * _pairwise_sums(gram.diagonal(dim1=1, dim2=2))
-    return total + 8.0 * rows.shape[2] * torch.finfo(rows.dtype).tiny
+        distances.append(_gram_distances(gram) + error * _pairwise_sums(squared))
+    return torch.stack(distances).sum(dim=0) + 8.0 * rows.shape[2] * torch.finfo(rows.dtype).tiny
 
 
 def _filled_up(matrices: torch.Tensor) -> torch.Tensor:
-    """Fills the last two dimensions up with zeros to multiples of four, unless they are.
+    """Fills the last dimension up with zeros to a multiple of four, unless it is one.
 
     Every record's numbers then begin at a multiple of 16 bytes; kernels treat other offsets differently.
     """
-    down, across = -matrices.shape[-2] % 4, -matrices.shape[-1] % 4
-    return functional.pad(matrices, (0, across, 0, down)) if down or across else matrices
+    across = -matrices.shape[-1] % 4
+    return functional.pad(matrices, (0, across)) if across else matrices
 
 
 def _gram_distances(gram: torch.Tensor) -> torch.Tensor:
-    """Squared distances between vectors whose inner products are ``(n, K, K)``."""
-    return (_pairwise_sums(gram.diagonal(dim1=1, dim2=2)) - 2.0 * gram).clamp(min=0.0)
+    """Squared distances between K vectors whose inner products are ``(n, K, K)``, and one of zeros."""
+    products = functional.pad(gram, (0, 1, 0, 1))
+    return (_pairwise_sums(products.diagonal(dim1=1, dim2=2)) - 2.0 * products).clamp(min=0.0)
 
 
 def _pairwise_sums(values: torch.Tensor) -> torch.Tensor:

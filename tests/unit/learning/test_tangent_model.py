@@ -19,6 +19,7 @@ from discreet.learning.clipping.per_record import PerRecordFallbackWarning
 from discreet.learning.tangent_model import LARGEST_LOGIT, TangentModel, linearise
 from discreet.learning.tangent_rows import Factored, WrittenOut
 from discreet.models import LinearHead, build_model, flatten
+from discreet.models.adapters import LowRank
 
 
 def convolutions() -> nn.Module:
@@ -41,6 +42,28 @@ def frozen_layer() -> nn.Module:
     return model
 
 
+def edges() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(2, 3, 2, bias=False), nn.ReLU(),
+        nn.Sequential(nn.MaxPool2d((2, 3), (2, 1), (1, 0)), nn.Tanh()),
+        nn.Conv2d(3, 4, 3, stride=2, padding=1), nn.MaxPool2d(2),
+        nn.Conv2d(4, 4, (1, 2), stride=(1, 3)), nn.Flatten(), nn.Linear(4, 2),
+    )  # fmt: skip
+
+
+def pooled() -> nn.Module:
+    return nn.Sequential(nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 4), nn.GELU(), nn.Linear(4, 3))
+
+
+class Branches(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.left, self.right, self.head = nn.Linear(6, 4), nn.Linear(6, 4), nn.Linear(4, 3)
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        return self.head(torch.tanh(self.left(features)) * self.right(features))
+
+
 CASES: list[tuple[str, Callable[[], nn.Module], tuple[int, ...]]] = [
     ("convolutions", convolutions, (2, 6, 6)),
     ("sequence", sequence, (3, 7)),
@@ -55,6 +78,11 @@ CASES: list[tuple[str, Callable[[], nn.Module], tuple[int, ...]]] = [
         (8, 2),
     ),
     ("frozen weights", frozen_layer, (6,)),
+    ("edges that no window reaches", edges, (2, 12, 13)),
+    ("a pool before all weights", pooled, (2, 4, 4)),
+    ("not a chain", Branches, (6,)),
+    ("adapters", lambda: nn.Sequential(LowRank(nn.Linear(6, 4), 2), nn.Tanh(), nn.Linear(4, 3)), (6,)),
+    ("one object twice", lambda: nn.Sequential(nn.Linear(6, 4), *[nn.Tanh()] * 2, nn.Linear(4, 3)), (6,)),
     ("linear head", lambda: LinearHead(6, 3), (6,)),
     ("one output", lambda: nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 1)), (6,)),
 ]
@@ -66,14 +94,15 @@ def tangent_of(model: nn.Module, features: torch.Tensor) -> TangentModel:
 
 
 def jacobian(model: nn.Module, features: torch.Tensor) -> torch.Tensor:
-    """Float64, shape ``(n, K, d)``."""
+    """Float64, shape ``(n, K, d)``; of several logits each row less the last one."""
     exact = copy.deepcopy(model).double()
     params = {name: param.detach() for name, param in exact.named_parameters() if param.requires_grad}
     rows = []
     for one in features.double():
         parts = jacrev(lambda values, one=one: functional_call(exact, values, (one[None],))[0])(params)
         rows.append(torch.cat([part.flatten(1) for part in parts.values()], dim=1))
-    return torch.stack(rows)
+    stacked = torch.stack(rows)
+    return stacked - stacked[:, -1:] if stacked.shape[1] > 1 else stacked
 
 
 @pytest.fixture(params=CASES, ids=[case[0] for case in CASES])
@@ -143,7 +172,8 @@ def test_several_positions_are_bounded_whatever_the_factors() -> None:
     backprops, activations = torch.randn(3, 4, 50, 6), 10.0 + torch.randn(3, 50, 7)
     rows = torch.einsum("nktr,ntc->nkrc", backprops.double(), activations.double()).flatten(2)
     factored = Factored(backprops, activations)
-    off_diagonal = ~torch.eye(4, dtype=torch.bool)
+    off_diagonal = ~torch.eye(5, dtype=torch.bool)
+    rows = torch.cat([rows, torch.zeros_like(rows[:, :1])], dim=1)
     exact = torch.cdist(rows, rows)
     for squared in (factored.distances_squared(), factored.double().distances_squared()):
         assert bool((squared.sqrt() >= exact * (1.0 - 1e-9)).all())
@@ -156,10 +186,10 @@ def test_an_embedding_is_written_out_with_a_warning_that_names_it() -> None:
     prepare(model, flatten(model))
     with pytest.warns(PerRecordFallbackWarning, match=r"0 \(Embedding\)"):
         tangent = linearise(model, torch.tensor([[0, 1, 1, 6], [2, 2, 2, 2]]))
-    # what the second record moves: one row of the table, four times
+    # what the second record moves, relative to the last logit: one row of the table, four times
     moved = tangent.weighted_sum(torch.tensor([[0.0, 0, 0], [1.0, 0, 0]]).double())[:21].view(7, 3)
     assert bool((moved[[0, 1, 3, 4, 5, 6]] == 0).all())
-    expected = model[2].weight[0].view(4, 3).sum(dim=0).double()
+    expected = (model[2].weight[0] - model[2].weight[2]).view(4, 3).sum(dim=0).double()
     torch.testing.assert_close(moved[2], expected, rtol=1e-6, atol=1e-6)
 
 

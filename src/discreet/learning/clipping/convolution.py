@@ -97,7 +97,7 @@ def kernel_first(layer: nn.Conv1d | nn.Conv2d, window: Window) -> Order:
 def patches(inputs: torch.Tensor, window: Window, positions: torch.Size) -> torch.Tensor:
     """What the kernel sees at each position, ``(n, positions, kernel rows · kernel columns · channels)``."""
     seen = _windows(inputs, window, positions[0], positions[1])
-    return seen.reshape(len(inputs), positions.numel(), -1)
+    return copied(seen).view(len(inputs), positions.numel(), -1)
 
 
 def written_out(
