@@ -158,7 +158,8 @@ class MiniLM:
 
     def _embedded(self, tokens: torch.Tensor) -> torch.Tensor:
         word, place, kind = (
-            self.weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
+            self.weights[f"embeddings.{name}_embeddings.weight"]
+            for name in ("word", "position", "token_type")
         )
         norm = nn.LayerNorm(WIDTH, eps=1e-12)
         norm.load_state_dict(
