@@ -35,7 +35,7 @@ from scipy.optimize import brentq
 
 import discreet
 from discreet.accounting.gdp import gaussian_epsilon
-from discreet.arrays import Floats, Integers
+from discreet.arrays import Float32s, Integers
 from discreet.config import parse_config
 from discreet.engines.local import run
 from minilm import HEAD, LENGTH, WIDTH, MiniLM
@@ -52,8 +52,8 @@ _TABLE, _SENTENCES = "medical_abstracts.csv.gz", "medical_abstracts_minilm384.np
 class Abstracts:
     """Where things lie: records of both kinds, their classes, and the last layer's weights."""
 
-    rows: Floats
-    sentences: Floats
+    rows: Float32s
+    sentences: Float32s
     labels: Integers
     weights: Path
 
@@ -213,7 +213,7 @@ def _pretrained(weights: Path) -> dict[str, str]:
     }
 
 
-def _head(trained: Path) -> dict[str, Floats]:
+def _head(trained: Path) -> dict[str, Float32s]:
     """Returns a released head as a layer over features that are not scaled: all of them have one length."""
     (weights,) = (
         each.detach().numpy() for each in discreet.open_run(trained, own_code=True).model.parameters()

@@ -43,9 +43,9 @@ def accuracies(found: Abstracts, of: Part, way: str) -> list[float]:
     inputs, labels = torch.from_numpy(found.rows), torch.from_numpy(found.labels)
     if way == "head alone":
         with torch.no_grad():
-            inputs = torch.cat([tuned.get_submodule("encoder")(some) for some in inputs.split(256)])
+            inputs = torch.cat([tuned.get_submodule("encoder")(some) for some in torch.split(inputs, 256)])
         tuned = tuned.get_submodule("head")
-    moved = {True: [], False: []}
+    moved: dict[bool, list[nn.Parameter]] = {True: [], False: []}
     for name, parameter in tuned.named_parameters():
         if parameter.requires_grad:
             moved["up" in name].append(parameter)

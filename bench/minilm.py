@@ -23,7 +23,7 @@ from safetensors.torch import load
 from torch import nn
 from torch.nn import functional
 
-from discreet.arrays import Floats
+from discreet.arrays import Float32s
 
 HEAD = "ADAPTERS_HEAD"
 """Names the file of a head to begin at; without it a head begins at zero."""
@@ -118,7 +118,7 @@ class MiniLM:
         }
 
     @torch.no_grad()
-    def records(self, texts: Sequence[str], batch: int = 32) -> Floats:
+    def records(self, texts: Sequence[str], batch: int = 32) -> Float32s:
         """Returns `ROWS` states for each text, and behind each for how many tokens it stands."""
         layers = [Layer() for _ in range(LAYERS - 1)]
         for number, layer in enumerate(layers):
@@ -180,6 +180,10 @@ def _split(text: str) -> list[str]:
 def _in_rows(states: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
     """Returns the means of `TOKENS` / `ROWS` neighbours each, and how many they are."""
     missing = TOKENS - counts.shape[1]
-    parted = functional.pad(states * counts[..., None], (0, 0, 0, missing)).unflatten(1, (ROWS, -1)).sum(2)
-    many = functional.pad(counts, (0, missing)).unflatten(1, (ROWS, -1)).sum(2)[..., None]
+    parted = (
+        functional.pad(states * counts[..., None], (0, 0, 0, missing))
+        .reshape(len(states), ROWS, -1, WIDTH)
+        .sum(2)
+    )
+    many = functional.pad(counts, (0, missing)).reshape(len(states), ROWS, -1).sum(2)[..., None]
     return torch.cat([parted / many.clamp(min=1.0), many], dim=-1)
