@@ -35,7 +35,7 @@ from scipy.optimize import brentq
 
 import discreet
 from discreet.accounting.gdp import gaussian_epsilon
-from discreet.arrays import Float32s, Integers
+from discreet.arrays import Float32s, Floats, Integers
 from discreet.config import parse_config
 from discreet.engines.local import run
 from minilm import HEAD, LENGTH, WIDTH, MiniLM
@@ -213,7 +213,7 @@ def _pretrained(weights: Path) -> dict[str, str]:
     }
 
 
-def _head(trained: Path) -> dict[str, Float32s]:
+def _head(trained: Path) -> dict[str, Floats]:
     """Returns a released head as a layer over features that are not scaled: all of them have one length."""
     (weights,) = (
         each.detach().numpy() for each in discreet.open_run(trained, own_code=True).model.parameters()

@@ -180,10 +180,7 @@ def _split(text: str) -> list[str]:
 def _in_rows(states: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
     """Returns the means of `TOKENS` / `ROWS` neighbours each, and how many they are."""
     missing = TOKENS - counts.shape[1]
-    parted = (
-        functional.pad(states * counts[..., None], (0, 0, 0, missing))
-        .reshape(len(states), ROWS, -1, WIDTH)
-        .sum(2)
-    )
+    weighed = functional.pad(states * counts[..., None], (0, 0, 0, missing))
+    parted = weighed.reshape(len(states), ROWS, -1, WIDTH).sum(2)
     many = functional.pad(counts, (0, missing)).reshape(len(states), ROWS, -1).sum(2)[..., None]
     return torch.cat([parted / many.clamp(min=1.0), many], dim=-1)
