@@ -7,7 +7,7 @@ from tests.security.faults.mutant import LIARS, POLICY, REVIEW, SILO, Mutant, at
 IN_PLANS = (
     Mutant(
         "a digest lets any code be imported",
-        POLICY + "document.py",
+        POLICY + "model_rule.py",
         'named = ":" not in name if self.name is None else name == self.name',
         "named = self.name is None or name == self.name",
         (attack("code_in_a_silo"), REVIEW),
