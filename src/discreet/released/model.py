@@ -111,12 +111,14 @@ class Model:
         Warns:
             UserWarning: once for each column of a frame in which cells hold texts that the plan does not
                 know, with their number; blank ones by themselves are no reason. And if a feature map gives no
-                features for some records, with their number.
+                features for some records, or numbers are above 1 where the plan says that bytes are pixels,
+                with the number of records.
 
         Raises:
             ConfigurationError: if an array has another shape, the model is a regression, or the weights of
                 its feature map are not here.
-            DataError: if a frame lacks a column, or what was read as for training has another shape.
+            DataError: if a frame lacks a column, or what was read as for training has another shape; or holds
+                whole numbers that are no bytes, where the plan says that bytes are pixels.
         """
         if self.outcome is not None:
             raise ConfigurationError(

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import shutil
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,12 @@ def encoder(feature_shape: tuple[int, ...]) -> nn.Module:
 
 def mixing(feature_shape: tuple[int, ...]) -> nn.Module:
     return Mixing(int(np.prod(feature_shape)))
+
+
+def tuned(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    return nn.Sequential(
+        OrderedDict(base=nn.Linear(feature_shape[0], 3), head=nn.Linear(3, num_classes, bias=False))
+    )
 
 
 def onnx_file(path: Path) -> None:
@@ -212,7 +219,7 @@ def test_a_run_is_measured_again_with_public_weights_that_lie_elsewhere(
     trained: Trained, tmp_path: Path
 ) -> None:
     shutil.copy(next(trained.run.parent.glob("rows.*")), tmp_path)
-    by = {"records": tmp_path, "own_code": trained.kind in ("network", "table")}
+    by: dict[str, Any] = {"records": tmp_path, "own_code": trained.kind in ("network", "table")}
     found = list(verify(trained.run, **by, weights=trained.weights))
     assert "all of evaluation.json" in found[-1].detail
     with pytest.raises(VerificationFailure, match=r"lie elsewhere: give --weights FILE\."):
@@ -223,6 +230,34 @@ def test_a_run_is_measured_again_with_public_weights_that_lie_elsewhere(
         list(verify(trained.run, **by, weights=other))
     with pytest.raises(VerificationFailure, match="--weights must come with --records"):
         list(verify(trained.run, own_code=True, weights=trained.weights))
+
+
+def test_a_file_of_weights_is_of_the_features_or_of_the_model_by_its_hash(tmp_path: Path) -> None:
+    config, base, records = (
+        config_of("network", tmp_path),
+        tmp_path / "base.safetensors",
+        tmp_path / "records",
+    )
+    torch.manual_seed(5)
+    save_file({name: one for name, one in tuned((5,), 2).state_dict().items() if "base" in name}, base)
+    stated = {"file": str(base), "sha256": hashlib.sha256(base.read_bytes()).hexdigest()}
+    stated |= {"source": "here", "licence": "CC0-1.0"}
+    config["model"] = {"name": f"{HERE}:tuned", "trained": ["head"], "pretrained": stated}
+    config["training"] = {"rounds": 1, "local": {"kind": "single-step"}}
+    config["privacy"]["clip_norm"] = 1.0
+    finish(run_config(parse_config(config), tmp_path / "run"), None)
+    records.mkdir()
+    shutil.copy(tmp_path / "rows.npz", records)
+    by: dict[str, Any] = {"records": records, "own_code": True}
+    found = {
+        one.subject: one.detail
+        for one in verify(tmp_path / "run", **by, weights=weights_of("network", tmp_path))
+    }
+    assert "all of evaluation.json" in found["held-out records"]
+    assert "NOT COMPARED" in found["model, state"]
+    shutil.copy(weights_of("network", tmp_path), records)
+    found = {one.subject: one.detail for one in verify(tmp_path / "run", **by, weights=base)}
+    assert "frozen weights are those of the file" in found["model, state"]
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,10 @@ def arrays(features: Any, labels: Any, **given: Any) -> object:
         (lambda: arrays(X, Y, pixels="yes"), "'pixels': must be true or false; got 'yes'."),
         (lambda: arrays(X, Y, transform="network:m:f"), "Give Arrays(..., features=...), a map or"),
         (lambda: arrays(X, Y, pretrained={}), "is for an .npz file and a config (docs/how-to"),
-        (lambda: arrays(X, Y, features="onnx:a.onnx"), "Write the arrays into an .npz file for a config (docs"),
+        (
+            lambda: Arrays({"north": (X, Y)}, num_classes=2, features="onnx:a.onnx"),
+            "Write the arrays into an .npz file for a config (docs/how-to/fine-tune.md)",
+        ),
         (lambda: ANY.load_model("runs/a", own_code="no"), "own_code must be True or False; got 'no'."),
         (lambda: ANY.load_model("runs/a", weights=3), "weights must be the path of a file; got int."),
         (lambda: ANY.open_run("runs/a", own_code="no"), "own_code must be True or False; got 'no'."),
