@@ -1,17 +1,32 @@
-"""Where code of the user raised, in whatever was raised from it."""
+"""Code of the user: leave to import it, and where it raised, in whatever was raised from it."""
 
 from __future__ import annotations
 
 import sysconfig
 import traceback
 from collections.abc import Iterator
+from os import PathLike
 from pathlib import Path
+
+from discreet.errors import ConfigurationError
 
 # All but "data", which is the whole prefix: on many systems ``/usr``, with folders of users below it.
 _NOT_OWN = (
     Path(__file__).resolve().parent,
     *(Path(folder).resolve() for name, folder in sysconfig.get_paths().items() if name != "data"),
 )
+
+
+def require_leave(own_code: object, weights: object = None) -> None:
+    """Refuses leave to import code that is no bool, for every text counts as true, and weights of no file.
+
+    Raises:
+        ConfigurationError: naming the argument.
+    """
+    if not isinstance(own_code, bool):
+        raise ConfigurationError(f"own_code must be True or False; got {own_code!r}.")
+    if not isinstance(weights, str | PathLike | None):
+        raise ConfigurationError(f"weights must be the path of a file; got {type(weights).__name__}.")
 
 
 def place_in_own_code(error: BaseException) -> str | None:

@@ -22,6 +22,10 @@ from discreet.released import (
     write_new,
 )
 
+_OF_WEIGHTS = {
+    "knob": "Name another, for it is written; the weights of a feature network are given by --public-weights."
+}
+
 
 def export(
     run: Annotated[Path, typer.Argument(help="The folder of a run, or a model file.", show_default=False)],
@@ -67,7 +71,7 @@ def export(
             "an export needs a form; got none. Give --onnx, --torch, --weights, --sklearn or --card."
         )
     for option, path, _ in asked:
-        require_new(path, option)
+        require_new(path, option, **(_OF_WEIGHTS if option == "--weights" else {}))
     if card is not None:
         require_new(card, "--card")
     # All are made before one is written: a form that cannot be leaves nothing behind.

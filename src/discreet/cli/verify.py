@@ -34,7 +34,10 @@ def verify(
     ] = False,
     weights: Annotated[
         Path | None,
-        typer.Option(help="The public weights that the plan names: compare the frozen layers with them."),
+        typer.Option(
+            help="The public weights that the plan names: compare the frozen layers with them, or, of a "
+            "feature network, make the features of --records."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:

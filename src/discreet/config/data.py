@@ -287,7 +287,8 @@ class DataConfig(Section):
         """Refuses a frozen network without its provenance, and a provenance of nothing."""
         scheme, _, _ = (self.transform or "").partition(":")
         if self.pretrained is None:
-            if scheme in ("onnx", "network"):
+            # Arrays in memory are refused below, whatever they state.
+            if scheme in ("onnx", "network") and self.feature_shape is None:
                 raise ValueError(
                     f"'pretrained' must state the public weights of {self.transform!r}: sha256, source and "
                     "licence; it is missing"
@@ -316,7 +317,8 @@ class DataConfig(Section):
         if kind in ("residual", "onnx", "network") and self.feature_shape is not None:
             raise ValueError(
                 f"records of a feature_shape must be without a network's file; got {self.transform!r}. "
-                "Load it in a feature map of one's own"
+                "Write the arrays into an .npz file for a config (docs/how-to/fine-tune.md), or load the "
+                "network in a function of one record, Arrays(features=...)"
             )
         if self.feature_shape is None:
             return self

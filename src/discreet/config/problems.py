@@ -58,8 +58,10 @@ def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
     if problem["type"] == "extra_forbidden":
         if len(location) == 3 and location[0] == "silos" and location[2] in PrivacyConfig.model_fields:
             return _follows_from_settings(name, location[1])
-        nearest = difflib.get_close_matches(location[-1], known_keys(location[:-1], data), n=1, cutoff=0.5)
-        hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+        # Of two forms of a kind, the other may have this very key.
+        others = [key for key in known_keys(location[:-1], data) if key != location[-1]]
+        nearest = difflib.get_close_matches(location[-1], others, n=1, cutoff=0.5)
+        hint = f" Did you mean {nearest[0]!r}?" if nearest else _of_other_kinds(location, data)
         return f"unknown key {name!r}.{hint}"
     if problem["type"] == "missing":
         return f"the key {name!r} must be given; it is missing."
@@ -155,6 +157,22 @@ def known_keys(location: list[str], data: Any) -> list[str]:
         if kind is None or tag is None or kind in getattr(tag.annotation, "__args__", ()):
             keys.extend(model.model_fields)
     return keys
+
+
+def _of_other_kinds(location: list[str], data: Any) -> str:
+    """Says which other kinds of a table have a key, if some do and the table's own never has."""
+    models: list[type[BaseModel]] = [Config]
+    for part in location[:-1]:
+        models = [found for model in models for found in _sections_of(model, part)] or models
+        data = data.get(part) if isinstance(data, Mapping) else data[int(part)]
+    own = data.get("kind") if isinstance(data, Mapping) else None
+    kinds = [
+        kind
+        for model in models
+        if location[-1] in model.model_fields and "kind" in model.model_fields
+        for kind in get_args(model.model_fields["kind"].annotation)
+    ]
+    return f" It is a key of the kinds {', '.join(sorted(set(kinds)))}." if kinds and own not in kinds else ""
 
 
 def tables_with(key: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Records, silos and federations: loaded, scaled by public rules only, dealt out and split."""
 
-from discreet.data.array_records import features_of_array
+from discreet.data.array_records import features_of_array, undivided_note
 from discreet.data.array_source import features_in_memory, real_array, require_held, stated_shape
 from discreet.data.facts import PublicFacts, table_columns
 from discreet.data.federation import Federation, Silo
@@ -34,5 +34,6 @@ __all__ = [
     "stated_shape",
     "table_columns",
     "table_rules",
+    "undivided_note",
     "with_constant",
 ]

@@ -93,6 +93,11 @@ def records_of(parts: Sequence[Part], num_classes: int, *, pixels: bool | None =
                 f"{part.where}: bytes are taken for pixels and divided by 255. Set pixels = true if so; "
                 "or pixels = false for whole numbers such as token ids."
             )
+        if pixels and _whole_but_no_bytes(part.features):
+            notes.append(
+                f"{part.where}: {part.features.dtype} is taken as it is; pixels = true divides bytes alone. "
+                "Convert the records to uint8 if they are pixels."
+            )
         notes += _made_finite(rows, part.where)
         first += len(rows)
     labels = np.concatenate([whole_labels(part.labels) for part in parts])
@@ -164,6 +169,34 @@ def read_numbers(raw: Array, rows: Float32s, *, pixels: bool | None) -> None:
             rows[...] = raw
 
 
+def require_bytes(raw: Array, *, pixels: bool | None) -> None:
+    """Refuses whole numbers where bytes are pixels, for only a byte would be divided by 255.
+
+    Raises:
+        DataError: naming their type.
+    """
+    if pixels and _whole_but_no_bytes(raw):
+        raise DataError(
+            f"the records must be bytes (uint8), or real numbers of 0 to 1, where pixels = true; got "
+            f"{raw.dtype}, which nothing would divide by 255. Convert them to uint8 if they are pixels."
+        )
+
+
+def undivided_note(raw: Array, where: str, *, pixels: bool | None) -> tuple[str, ...]:
+    """Returns a note about records above 1 where bytes are pixels, which are at most 1, if there are any."""
+    if not (pixels and np.issubdtype(raw.dtype, np.floating)):
+        return ()
+    count = int((raw > 1.0).any(axis=tuple(range(1, raw.ndim))).sum())
+    return (
+        f"{where}: {count} of {len(raw)} records hold numbers above 1, which are taken as they are; "
+        "pixels = true divides bytes alone by 255. Give bytes (uint8), or divide them if they are pixels.",
+    ) * bool(count)
+
+
+def _whole_but_no_bytes(raw: Array) -> bool:
+    return np.issubdtype(raw.dtype, np.integer) and raw.dtype != np.uint8
+
+
 def features_of_array(raw: Array, bound: float | None, *, pixels: bool | None) -> Float32s:
     """Returns features by the rules that training reads them by; no label is needed.
 
@@ -171,7 +204,11 @@ def features_of_array(raw: Array, bound: float | None, *, pixels: bool | None) -
         raw: real numbers, shape ``(n, ...)``.
         bound: the public norm bound, if there is one.
         pixels: whether bytes are pixels; see `records_of`.
+
+    Raises:
+        DataError: if they are pixels, and these whole numbers no bytes.
     """
+    require_bytes(raw, pixels=pixels)
     rows = np.empty((len(raw), *shape_of(raw)), dtype=np.float32)
     read_numbers(raw, rows, pixels=pixels)
     _made_finite(rows, "")

@@ -98,6 +98,8 @@ def _named(source: Mapping[str, str]) -> dict[str, tuple[str, Path]]:
         if scheme not in _SUFFIXES or of_several(one):
             raise DataError(
                 f"the source of {silo!r} must be csv:PATH or parquet:PATH of one file; got {one!r}."
+                + " One npz: file for all has an array 'silo', which says whose each record is."
+                * (scheme == "npz")
             )
         files[silo] = (scheme, Path(path))
     if not files:

@@ -87,7 +87,10 @@ def checked_model(data: bytes, name: str) -> Any:
         model.DiscardUnknownFields()
         wrong = next(_wrong_parts(model), None) or _too_large(model)
     if wrong is not None:
-        raise ConfigurationError(f"{name} must {wrong}. Export the network for inference, in one file.")
+        raise ConfigurationError(
+            f"{name} must {wrong}. Export the network for inference, in one file: "
+            "with torch, torch.onnx.export(..., external_data=False)."
+        )
     return model
 
 

@@ -41,7 +41,9 @@ class PublicWeights:
             with path.open("rb") as file:
                 data = file.read() if most is None else file.read(most + 1)
         except OSError as error:
-            raise ConfigurationError(f"Cannot read weights from {path.name}: {error.strerror}.") from error
+            # A folder above or at hand has no name of its own.
+            name = path.name or self.path
+            raise ConfigurationError(f"Cannot read weights from {name}: {error.strerror}.") from error
         if most is not None and len(data) > most:
             raise ConfigurationError(f"{path.name} must have at most {most:,} bytes; it has more.")
         # Whoever proposed the hash hears no other one of this machine's files.

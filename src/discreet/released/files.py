@@ -7,14 +7,19 @@ from pathlib import Path
 from discreet.errors import ConfigurationError
 
 
-def require_new(path: Path, option: str) -> None:
+def require_new(path: Path, option: str, *, knob: str = "Name another, or move it away.") -> None:
     """Refuses a file that is there, before anything is computed for it.
+
+    Args:
+        path: of the file.
+        option: what named it.
+        knob: what to do about one that is there.
 
     Raises:
         ConfigurationError: naming the option.
     """
     if path.exists() or path.is_symlink():
-        raise ConfigurationError(f"{option} must be a new file; {path} is there. Move it away.")
+        raise ConfigurationError(f"{option} must be a new file; {path} is there. {knob}")
 
 
 def write_new(path: Path, data: bytes, option: str) -> None:

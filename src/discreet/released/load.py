@@ -14,6 +14,7 @@ from discreet.data.record_map import RecordMap
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import names_own_code
 from discreet.models import load_tensors, read_model_file
+from discreet.own_code import require_leave
 from discreet.plan import Plan
 from discreet.plan.follows import unlike_its_config
 from discreet.plan.public_model import public_model
@@ -55,9 +56,10 @@ def load_model(path: str | Path, *, own_code: bool = False, weights: str | Path 
             names, by its hash. Without it such a model takes features, and no records.
 
     Raises:
-        ConfigurationError: if it is no model file or was altered, its model cannot be built here, or the
-            public weights are others.
+        ConfigurationError: if it is no model file or was altered, its model cannot be built here, the
+            public weights are others, or ``own_code`` is no bool.
     """
+    require_leave(own_code, weights)
     path = Path(path)
     file = path / "model.safetensors" if path.is_dir() else path
     if not file.is_file():

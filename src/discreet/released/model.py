@@ -20,6 +20,7 @@ from discreet.data import (
     features_of_array,
     real_array,
     table_rules,
+    undivided_note,
 )
 from discreet.data.frames import table_of
 from discreet.data.labels import Outcome
@@ -110,12 +111,14 @@ class Model:
         Warns:
             UserWarning: once for each column of a frame in which cells hold texts that the plan does not
                 know, with their number; blank ones by themselves are no reason. And if a feature map gives no
-                features for some records, with their number.
+                features for some records, or numbers are above 1 where the plan says that bytes are pixels,
+                with the number of records.
 
         Raises:
             ConfigurationError: if an array has another shape, the model is a regression, or the weights of
                 its feature map are not here.
-            DataError: if a frame lacks a column, or what was read as for training has another shape.
+            DataError: if a frame lacks a column, or what was read as for training has another shape; or holds
+                whole numbers that are no bytes, where the plan says that bytes are pixels.
         """
         if self.outcome is not None:
             raise ConfigurationError(
@@ -163,6 +166,7 @@ class Model:
             return np.ascontiguousarray(records, dtype=np.float32)
         if self.rules is None:
             found = self.features_of_arrays(records)
+            notes += self.undivided(records, "the records")
         else:
             rules = self.require_rules()
             features, counted = rules.features(table_of(records, rules.used, name="the records"))
@@ -175,10 +179,17 @@ class Model:
     def _takes_features(self, records: Any) -> bool:
         """Says whether an array holds features, which nobody reads: as a table's rules or a map make them.
 
-        Where a feature map of arrays is here, no array does, and bytes never are features.
+        Where a feature map of arrays is here, no array does, and bytes never are features. Pixels are read as
+        a file's are, which says whether they were divided.
         """
         data, shape = self.plan.data, self.plan.facts.feature_shape
         if not isinstance(records, np.ndarray) or records.dtype == np.uint8:
+            return False
+        if (
+            self.rules is None
+            and self.pixels
+            and (np.issubdtype(records.dtype, np.integer) or self.takes_pixels)
+        ):
             return False
         if public_facts(data).array_facts() is not None or (self.maps is not None and self.rules is None):
             return False
@@ -201,10 +212,24 @@ class Model:
         stated = facts.array_facts()
         if stated is not None:
             return self.mapped(features_in_memory(records, stated))
-        # A source of one's own gives features as they are.
-        pixels = False if data.makes_own_records else data.pixels
         raw = real_array(records)
-        return self.mapped(features_of_array(raw, facts.feature_norm_bound, pixels=pixels))
+        return self.mapped(features_of_array(raw, facts.feature_norm_bound, pixels=self.pixels))
+
+    def undivided(self, records: Any, where: str) -> tuple[str, ...]:
+        """Returns a note about records that seem to be bytes which nobody divided by 255, if any are."""
+        return undivided_note(real_array(records), where, pixels=self.pixels)
+
+    @property
+    def pixels(self) -> bool | None:
+        """Whether bytes are pixels; a source of one's own gives features as they are."""
+        return False if self.plan.data.makes_own_records else self.plan.data.pixels
+
+    @property
+    def takes_pixels(self) -> bool:
+        """Whether, without a feature map, it takes pixels as they are divided, and no features of theirs."""
+        data = self.plan.data
+        read = data.feature_norm_bound is None or data.feature_shape is not None
+        return self.pixels is True and data.transform is None and read
 
     def mapped(self, features: Float32s) -> Float32s:
         """Applies the plan's feature map, if there is one, to records as they are read.

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 ABOUT = "discreet"
 """The entry of a program's metadata that says where its weights come from, as JSON."""
 COLUMNS = "columns"
-"""The entry of an ONNX file's metadata that says what each input holds, in order, as JSON."""
+"""The entry of an ONNX file's metadata that says what each input holds, in order, as JSON; where records are
+pixels, of a torch program's extra files too."""
 
 _INNER, _ANSWER = "scorer/", "answer"
 _OPSET, _ML_OPSET = 20, 4
@@ -40,6 +41,8 @@ _DAY = (
     "a day as its proleptic Gregorian ordinal, the number that Python's datetime.date.toordinal gives: "
     "0001-01-01 is 1; NaN where it is missing"
 )
+
+_PIXELS = "pixels as numbers of 0 to 1: bytes divided by 255, which this program does not do"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +78,10 @@ def torch_program(model: Model, record_shape: tuple[int, ...] | None = None) -> 
         ConfigurationError: if torch cannot trace the network, or that of the features is an ONNX file.
     """
     written = io.BytesIO()
+    traced = _traced(model, record_shape)
+    extra = {ABOUT: model.origin.text(), **({} if traced.rules is not None else _told(model, traced))}
     with _quiet():
-        torch.export.save(
-            _traced(model, record_shape).program, written, extra_files={ABOUT: model.origin.text()}
-        )
+        torch.export.save(traced.program, written, extra_files=extra)
     return written.getvalue()
 
 
@@ -87,7 +90,8 @@ def onnx_program(model: Model, record_shape: tuple[int, ...] | None = None) -> b
 
     Columns of numbers are float64, NaN where one is missing, columns of texts are strings, which must be
     spelled as the plan does; the metadata's entry ``columns`` says which is which, in order. A date is the
-    number that `datetime.date.toordinal` gives. Other models take ``features``. The outputs are ``label`` and
+    number that `datetime.date.toordinal` gives. Other models take ``features``; where these are pixels, as
+    numbers of 0 to 1, the same entry says it. The outputs are ``label`` and
     ``probabilities``; of several labels ``labels`` and ``probabilities``, both ``(n, K)``; of a regression
     ``prediction``, of shape ``(n,)``. A public network that made the features is a part of it as in
     `torch_program`; one from an ONNX file is asked record by record, as it was in training.
@@ -175,12 +179,21 @@ def _with_cells(model: Model, traced: _Traced, scorer: ModelProto) -> ModelProto
     versions = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
     made = helper.make_model(graph, producer_name=ABOUT, opset_imports=versions, ir_version=scorer.ir_version)
     made.functions.extend(inner.functions)
-    told = {} if traced.rules is None else {COLUMNS: json.dumps(_told(traced.rules), ensure_ascii=False)}
-    helper.set_model_props(made, {ABOUT: model.origin.text(), **told})
+    helper.set_model_props(made, {ABOUT: model.origin.text(), **_told(model, traced)})
     return made
 
 
-def _told(rules: TableRules) -> list[dict[str, Any]]:
+def _told(model: Model, traced: _Traced) -> dict[str, str]:
+    """Returns the entry `COLUMNS`: of a table, and of pixels, which a program takes as divided bytes."""
+    holds = list[dict[str, Any]]()
+    if traced.rules is not None:
+        holds = _cells_told(traced.rules)
+    elif model.takes_pixels or (model.pixels and is_composed(model)):
+        holds = [{"name": "features", "holds": _PIXELS}]
+    return {COLUMNS: json.dumps(holds, ensure_ascii=False)} if holds else {}
+
+
+def _cells_told(rules: TableRules) -> list[dict[str, Any]]:
     """Returns of every input, in order, its name and what its cells must be."""
     columns = rules.schema.columns
     numbers = [

@@ -45,11 +45,15 @@ def public_map(plan: Plan, weights: str | Path | None, *, own_code: bool) -> Pub
             f"the feature network must be imported by your leave; the plan names {data.transform!r}. Open "
             "it with own_code=True (--own-code) if you trust it."
         )
-    return PublicMap(data.transform, data.feature_norm_bound, _agreed(plan, Path(weights)))
+    return PublicMap(data.transform, data.feature_norm_bound, agreed_weights(plan, Path(weights)))
 
 
-def _agreed(plan: Plan, path: Path) -> PublicWeights:
-    """Returns a file of weights, once it is the one that a plan names."""
+def agreed_weights(plan: Plan, path: Path) -> PublicWeights:
+    """Returns a file of the weights of a plan's feature network, once it is the one that the plan names.
+
+    Raises:
+        ConfigurationError: if it is another, or the plan names none.
+    """
     stated = plan.data.pretrained
     if stated is None:
         raise ConfigurationError(
@@ -76,10 +80,11 @@ def no_weights_given(plan: Plan) -> ConfigurationError:
     """Returns the refusal to read records without the weights of the plan's feature network."""
     stated = plan.data.pretrained
     which = weights_name(plan) + ("" if stated is None else f", SHA-256 {stated.sha256}")
-    code = ", and own_code=True (--own-code)" * (plan.data.transform or "").startswith("network:")
+    imports = (plan.data.transform or "").startswith("network:")
+    code = ", and own_code=True to load_model or open_run (--own-code)" * imports
     return ConfigurationError(
-        f"the public weights that made the features must be given to read records; none are. Open the model "
-        f"with weights=FILE (--weights FILE){code}: {which}. Or give a program's arrays of shape "
-        f"{plan.facts.feature_shape}, features of {plan.data.transform!r} with a constant 1 behind them, "
-        "scaled to the plan's norm bound."
+        "the public weights that made the features must be given to read records; none are. Give "
+        f"weights=FILE to load_model, or to predict of a run (--weights FILE){code}: {which}. Or give arrays "
+        f"of shape {plan.facts.feature_shape}, features of {plan.data.transform!r} with a constant 1 behind "
+        "them, scaled to the plan's norm bound."
     )

@@ -62,7 +62,8 @@ def answered(model: Model, path: Path, named_by: str | None, written: Mapping[st
         rows = rows_of_npz(_arrays_alone(path, written), labelled=False, named_by=named_by)
         logits = model.outputs(model.features_of_arrays(rows.features))
         numbers = tuple(str(place + 1) for place in range(len(logits)))
-        return Answered(logits, (*rows.notes, *model.notes()), rows.named or numbers)
+        notes = (*rows.notes, *model.undivided(rows.features, path.name), *model.notes())
+        return Answered(logits, notes, rows.named or numbers)
     rules = model.rules
     used = [*rules.used, *([named_by] if named_by is not None else [])]
     (file, told), names = rules.file(path, written), list[str]()
@@ -152,7 +153,7 @@ def _of_arrays(
     path = _arrays_alone(path, written)
     rows = rows_of_npz(path, labelled=True, named_by=column, needed=False)
     known = (rows.labels >= 0) & (rows.labels < model.plan.facts.num_classes)
-    notes = rows.notes
+    notes = (*rows.notes, *model.undivided(rows.features, path.name))
     if count := int((~known).sum()):
         notes += (
             f"{path.name}: {count} of {len(known)} labels are not in [0, {model.plan.facts.num_classes}); "

@@ -32,6 +32,11 @@ _HELD_BY = {
     "out": "train(..., out=...)",
     "resume": 'train(..., opening="resume")',
     "overwrite": 'train(..., opening="overwrite")',
+    "weights": "predict(records, weights=FILE) of a run, or load_model(..., weights=FILE)",
+    "transform": "Arrays(..., features=...), a map or a function of one record; a network with a file of "
+    "weights is for an .npz file and a config (docs/how-to/fine-tune.md)",
+    "pretrained": "the weights to a function of one record, Arrays(..., features=...); a network with a file "
+    "of weights is for an .npz file and a config (docs/how-to/fine-tune.md)",
 }
 """What most people look for, where it is no argument of the function that they called."""
 

@@ -12,6 +12,7 @@ from torch import nn
 from discreet.arrays import Floats
 from discreet.errors import ConfigurationError
 from discreet.models import load_flat, read_model_file
+from discreet.own_code import require_leave
 from discreet.plan import Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
@@ -20,6 +21,7 @@ from discreet.report.answered import Answer, answers_of
 from discreet.report.evaluated import RoundEvaluation, evaluations_of
 from discreet.report.shapes import Shapes, model_shapes
 from discreet.rounds import RunRecord, parse_origin, read_record
+from discreet.session.arguments import known_arguments
 from discreet.session.finish import report_again
 from discreet.silo.policy import load_key
 from discreet.verify import Finding, released_tensors, saved_map, saved_parameters, verify
@@ -89,6 +91,7 @@ class Run:
         return self._opened(None)
 
     def _opened(self, weights: str | Path | None) -> Model:
+        require_leave(self.own_code, weights)
         if self.plan.questions:
             raise ConfigurationError(
                 f"a released model is that of a training; {self.path} asked questions. Use answers."
@@ -179,6 +182,7 @@ class Run:
         return "\n".join([repr(self), *([self.failing] if self.failing else [])])
 
 
+@known_arguments
 def open_run(path: str | Path, *, own_code: bool = False) -> Run:
     """Opens the run in ``path``; plan and ledger are read, and are whole and belong together.
 
@@ -187,7 +191,8 @@ def open_run(path: str | Path, *, own_code: bool = False) -> Run:
         own_code: import a model that is not bundled, if the plan names one.
 
     Raises:
-        ConfigurationError: if the plan is missing or altered.
+        ConfigurationError: if the plan is missing or altered, or ``own_code`` is no bool.
         LedgerError: if the ledger is missing, altered, or belongs to another plan.
     """
+    require_leave(own_code)
     return Run(read_record(Path(path)), own_code)

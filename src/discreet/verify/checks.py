@@ -10,6 +10,7 @@ from typing import TypeVar
 from safetensors import SafetensorError
 
 from discreet.errors import DiscreetError
+from discreet.own_code import require_leave
 from discreet.verify.derived import check_metrics, check_result
 from discreet.verify.evidence import Evidence, gather
 from discreet.verify.finding import Basis, Finding, VerificationFailure
@@ -59,18 +60,20 @@ def verify(
             ``records`` a source that is code (``module:function``). Without it, noise, grid and guarantees
             follow from what the plan states of its model, which is taken at its word, and weights are checked
             only as sealed; the finding says so.
-        weights: the file of public weights that the plan names, with which the released model's frozen
-            layers are compared; takes ``own_code``. Without it they are taken at the model's word, and the
-            finding says so. All else that is frozen, such as A of an adapter, follows from the plan's seed
-            either way.
+        weights: the file of public weights that the plan names. Those of the model are compared with its
+            frozen layers, which takes ``own_code``. Without it they are taken at the model's word, and the
+            finding says so. Those of a feature network make the features of ``records``; without it that file
+            is looked for in the same folder. All else that is frozen, such as A of an adapter, follows from
+            the plan's seed either way.
 
     Raises:
         VerificationFailure: for the first thing that is wrong.
+        ConfigurationError: if ``own_code`` is no bool, or ``weights`` no path.
     """
+    require_leave(own_code, weights)
     path = Path(path)
-    evidence = _typed(
-        partial(gather, path, own_code=own_code, weights=None if weights is None else Path(weights))
-    )
+    file = None if weights is None else Path(weights)
+    evidence = _typed(partial(gather, path, own_code=own_code, weights=file, measures=records is not None))
     yield Finding(
         "ledger.jsonl", Basis.CHAINED, f"{len(evidence.run.lines)} lines, each with the hash of the last"
     )

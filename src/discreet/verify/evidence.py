@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -12,10 +13,12 @@ from typing import Any
 
 from discreet.documents import read_json, shown
 from discreet.errors import ConfigurationError, LedgerError
+from discreet.models.public_weights import PublicWeights
 from discreet.plan import Plan
 from discreet.plan.follows import first_difference
 from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost, Opened, Spending
 from discreet.privacy.wire import Json
+from discreet.released.public_map import agreed_weights
 from discreet.rounds import RunRecord, measurements, read_record
 from discreet.verify.finding import VerificationFailure
 
@@ -32,15 +35,26 @@ class Evidence:
         run: plan and ledger.
         own_code: whether a model that is not bundled may be imported: a plan names whatever it likes.
         weights: the file of public weights that frozen layers are compared with; None compares none.
+        features: the file of the public weights of the network that made the features of records; None looks
+            for it beside them.
     """
 
     run: RunRecord
     own_code: bool = False
     weights: Path | None = None
+    features: Path | None = None
 
 
-def gather(path: Path, *, own_code: bool = False, weights: Path | None = None) -> Evidence:
+def gather(
+    path: Path, *, own_code: bool = False, weights: Path | None = None, measures: bool = False
+) -> Evidence:
     """Reads plan and ledger and checks that they are whole and belong together.
+
+    Args:
+        path: of the run.
+        own_code: as of `Evidence`.
+        weights: a file of public weights, of the model or of its feature network as its hash says.
+        measures: whether records are there, of which a feature network makes features.
 
     Raises:
         VerificationFailure: naming the first thing that is wrong.
@@ -60,13 +74,35 @@ def gather(path: Path, *, own_code: bool = False, weights: Path | None = None) -
     require_same(stated["plan"], run.plan.to_json(), "plan.json")
     _require_plain_fields(run.entries)
     _require_terms(run.plan, spent)
-    if weights is not None and run.plan.model.pretrained is None:
-        raise VerificationFailure("--weights must be left out: the plan names no public weights of a model.")
+    if weights is not None and _makes_features(run.plan, weights, measures=measures):
+        return Evidence(run, own_code, features=weights)
     if weights is not None and not own_code:
         raise VerificationFailure(
             "--weights must come with --own-code, which builds the network; it does not."
         )
     return Evidence(run, own_code, weights)
+
+
+def _makes_features(plan: Plan, weights: Path, *, measures: bool) -> bool:
+    """Says whether a file is that of the plan's feature network, and not that of its model.
+
+    Raises:
+        VerificationFailure: if the plan names neither, or no records are there to make features of.
+    """
+    model, features = plan.model.pretrained, plan.data.pretrained
+    if model is None and features is None:
+        raise VerificationFailure("--weights must be left out: the plan names no public weights.")
+    if model is None and not measures:
+        raise VerificationFailure(
+            "--weights must come with --records, of which the feature network makes features; it does not. A "
+            "head's own weights are checked without."
+        )
+    if model is None:
+        agreed_weights(plan, weights)
+        return True
+    if features is None or not measures:
+        return False
+    return hashlib.sha256(PublicWeights(str(weights), None).read()).hexdigest() == features.sha256
 
 
 def _require_terms(plan: Plan, spent: Spending) -> None:

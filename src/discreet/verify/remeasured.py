@@ -45,7 +45,9 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
             _data_in(folder, evidence, evidence.run.plan), exchanged=_exchanged(evidence)
         )
     except ConfigurationError as error:
-        raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
+        made_by = evidence.run.plan.data.pretrained is not None and evidence.features is None
+        knob = " The weights of the feature network may lie elsewhere: give --weights FILE." * made_by
+        raise VerificationFailure(f"--records must name the folder of the records; {error}{knob}") from None
     summed = check_sums(evidence, federation, partial(_data_in, folder, evidence))
     stated, found = stated_measurements(evidence.run), ""
     if summed:
@@ -88,7 +90,7 @@ def _exchanged(evidence: Evidence) -> bool:
 
 def _data_in(folder: Path, evidence: Evidence, plan: Plan) -> DataConfig:
     """Returns a plan's data table with the folder that it leaves out of its files, since it is private."""
-    data = plan.with_own_files(lambda name: str(_inside(folder, name))).data
+    data = plan.with_own_files(lambda name: str(_weights_in(folder, evidence, name))).data
     update: dict[str, object] = {}
     if not isinstance(data.source, str):
         update["source"] = {silo: _source_in(folder, one) for silo, one in data.source.items()}
@@ -105,6 +107,11 @@ def _data_in(folder: Path, evidence: Evidence, plan: Plan) -> DataConfig:
             f"{data.transform!r}. Leave --records out, or add --own-code if you trust it."
         )
     return data.model_copy(update=update)
+
+
+def _weights_in(folder: Path, evidence: Evidence, name: str) -> Path:
+    """Returns where public weights lie: where it was said, or beside the records."""
+    return _inside(folder, name) if evidence.features is None else evidence.features
 
 
 def _source_in(folder: Path, source: str) -> str:

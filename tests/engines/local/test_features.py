@@ -14,6 +14,7 @@ from discreet.config.federation import federation_of
 from discreet.engines.flower.consortium import rehearse
 from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError
+from discreet.models.public_weights import PublicWeights
 from discreet.silo.check import dry_run
 from discreet.silo.policy import load_policy
 
@@ -95,6 +96,8 @@ def test_a_missing_file_of_weights_is_named(tmp_path: Path) -> None:
     config = parse_config(document(images(tmp_path, 3, 16, 16), "residual:none.npz", "logistic", STABLE))
     with pytest.raises(ConfigurationError, match=r"Cannot read weights from none\.npz"):
         federation_of(config.data)
+    with pytest.raises(ConfigurationError, match=r"Cannot read weights from \.: Is a directory"):
+        PublicWeights(".", None).read()
 
 
 def test_residual_weights_of_another_hash_are_refused(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_all_problems_of_all_files_are_one_answer(folder: Path) -> None:
         ("csv:{}", "is a folder. For one silo for each of its files write csv:.*/"),
         ("csv:{}/none*.csv", "there must be a file of that name"),
         ({}, "at least one silo"),
-        ({"a": "npz:x.npz"}, "source of 'a' must be csv:PATH or parquet:PATH of one file; got 'npz:x.npz'"),
+        ({"a": "npz:x.npz"}, "one file; got 'npz:x.npz'. One npz: file for all has an array 'silo'"),
         ({"a": "csv:{}/*"}, "of one file"),
         ("csv:{}/*.txt", "must end in .csv or .csv.gz"),
         ("csv:{}/twice/", "two files would be the silo 'a'"),
@@ -370,6 +370,10 @@ def test_bytes_are_never_divided_in_silence(tmp_path: Path, pixels: bool | None)
     found = load_federation(f"npz:{tmp_path}/t.npz", facts=facts, test_fraction=0.0)
     assert found.silos[0].train.features[0, 0] == pytest.approx(51.0 if pixels is False else 0.2)
     assert any("pixels = false" in line for line in found.warnings) == (pixels is None)
+    np.savez(tmp_path / "t.npz", x=np.full((4, 3), 51), y=np.array([0, 1, 0, 1]), silo=np.zeros(4))
+    found = load_federation(f"npz:{tmp_path}/t.npz", facts=facts, test_fraction=0.0)
+    assert found.silos[0].train.features[0, 0] == 51.0
+    assert any("int64 is taken as it is" in line for line in found.warnings) == (pixels is True)
 
 
 @pytest.mark.parametrize(

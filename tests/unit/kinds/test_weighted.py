@@ -113,7 +113,9 @@ def test_there_is_one_for_each_class() -> None:
 
 
 def test_a_kind_without_weights_does_not_know_the_key() -> None:
-    with pytest.raises(ConfigurationError, match=r"unknown key 'training\.local\.class_weights'"):
+    with pytest.raises(
+        ConfigurationError, match=r"'training\.local\.class_weights'\. It is a key of .*stable-steps"
+    ):
         config({"kind": "single-step", "class_weights": [1, 2]}, clip_norm=1.0)
 
 

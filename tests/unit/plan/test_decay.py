@@ -117,7 +117,7 @@ def test_the_band_around_weights_follows_the_rate() -> None:
     ("local", "privacy", "message"),
     [
         ({"kind": "single-step", "decay": 0.9}, CLIP, r"unknown key 'training.local.decay'"),
-        ({"kind": "stable-steps", "decay": 0.9}, {}, r"unknown key 'training.local.decay'"),
+        ({"kind": "stable-steps", "decay": 0.9}, {}, r"unknown key 'training.local.decay'\.$"),
         (STABLE | {"decay": 1.5}, {}, r"'training.local.decay': must be at most 1; got 1.5"),
         (STABLE | {"decay": {"kind": "inverse-time", "rate": 0.0}}, {}, r"'training.local.decay.rate'"),
         (STABLE | {"decay": 1e-7}, {}, r"'training.local.decay' must leave at least 2\^-64 .* 1e-21"),

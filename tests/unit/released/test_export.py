@@ -376,7 +376,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_a_network_over_arrays_is_exported_too(network: Run) -> None:
-    records = np.random.default_rng(2).normal(size=(5, 2, 3)).astype(np.float32)
+    records = np.random.default_rng(2).uniform(size=(5, 2, 3)).astype(np.float32)
     records[0, 0, 0] = np.nan
     expected = network.predict_proba(records)
     program = torch.export.load(io.BytesIO(torch_program(network.released)))
@@ -385,6 +385,10 @@ def test_a_network_over_arrays_is_exported_too(network: Run) -> None:
     with pytest.raises(ConfigurationError, match="trained on tables"):
         sklearn_file(network.released)
     pytest.importorskip("onnxscript")
-    label, probabilities = onnx_scores(onnx_program(network.released), {"features": records})
+    made = onnx_program(network.released)
+    label, probabilities = onnx_scores(made, {"features": records})
     assert_close(probabilities, expected)
     assert label.tolist() == expected.argmax(axis=1).tolist()
+    parsed = pytest.importorskip("onnx").load_from_string(made)
+    told = {one.key: one.value for one in parsed.metadata_props}
+    assert "pixels as numbers of 0 to 1" in json.loads(told["columns"])[0]["holds"]

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import shutil
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,11 @@ from torch import nn
 from discreet.config import parse_config
 from discreet.config.federation import federation_of
 from discreet.engines.local import run as run_config
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, DataError
 from discreet.released import evaluate_file, load_model, onnx_program, score_file, torch_program
 from discreet.session import open_run
 from discreet.session.finish import finish
+from discreet.verify import VerificationFailure, verify
 from tests.engines.local.test_features import residual_weights
 from tests.unit.released.conftest import Said
 
@@ -57,6 +59,12 @@ def encoder(feature_shape: tuple[int, ...]) -> nn.Module:
 
 def mixing(feature_shape: tuple[int, ...]) -> nn.Module:
     return Mixing(int(np.prod(feature_shape)))
+
+
+def tuned(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    return nn.Sequential(
+        OrderedDict(base=nn.Linear(feature_shape[0], 3), head=nn.Linear(3, num_classes, bias=False))
+    )
 
 
 def onnx_file(path: Path) -> None:
@@ -207,6 +215,51 @@ def test_what_is_exported_scores_records_as_we_do(trained: Trained) -> None:
     np.testing.assert_allclose(session.run(["probabilities"], feeds)[0], expected, rtol=0, atol=1e-6)
 
 
+def test_a_run_is_measured_again_with_public_weights_that_lie_elsewhere(
+    trained: Trained, tmp_path: Path
+) -> None:
+    shutil.copy(next(trained.run.parent.glob("rows.*")), tmp_path)
+    by: dict[str, Any] = {"records": tmp_path, "own_code": trained.kind in ("network", "table")}
+    found = list(verify(trained.run, **by, weights=trained.weights))
+    assert "all of evaluation.json" in found[-1].detail
+    with pytest.raises(VerificationFailure, match=r"lie elsewhere: give --weights FILE\."):
+        list(verify(trained.run, **by))
+    other = tmp_path / "other"
+    other.write_bytes(trained.weights.read_bytes() + b" ")
+    with pytest.raises(VerificationFailure, match=r"\(--weights\) must be .*; other has "):
+        list(verify(trained.run, **by, weights=other))
+    with pytest.raises(VerificationFailure, match="--weights must come with --records"):
+        list(verify(trained.run, own_code=True, weights=trained.weights))
+
+
+def test_a_file_of_weights_is_of_the_features_or_of_the_model_by_its_hash(tmp_path: Path) -> None:
+    config, base, records = (
+        config_of("network", tmp_path),
+        tmp_path / "base.safetensors",
+        tmp_path / "records",
+    )
+    torch.manual_seed(5)
+    save_file({name: one for name, one in tuned((5,), 2).state_dict().items() if "base" in name}, base)
+    stated = {"file": str(base), "sha256": hashlib.sha256(base.read_bytes()).hexdigest()}
+    stated |= {"source": "here", "licence": "CC0-1.0"}
+    config["model"] = {"name": f"{HERE}:tuned", "trained": ["head"], "pretrained": stated}
+    config["training"] = {"rounds": 1, "local": {"kind": "single-step"}}
+    config["privacy"]["clip_norm"] = 1.0
+    finish(run_config(parse_config(config), tmp_path / "run"), None)
+    records.mkdir()
+    shutil.copy(tmp_path / "rows.npz", records)
+    by: dict[str, Any] = {"records": records, "own_code": True}
+    found = {
+        one.subject: one.detail
+        for one in verify(tmp_path / "run", **by, weights=weights_of("network", tmp_path))
+    }
+    assert "all of evaluation.json" in found["held-out records"]
+    assert "NOT COMPARED" in found["model, state"]
+    shutil.copy(weights_of("network", tmp_path), records)
+    found = {one.subject: one.detail for one in verify(tmp_path / "run", **by, weights=base)}
+    assert "frozen weights are those of the file" in found["model, state"]
+
+
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return Trained("network", tmp_path_factory.mktemp("network"))
@@ -218,11 +271,11 @@ def test_without_the_right_weights_no_record_is_read(
     said = discreet("predict", network.run, network.rows, "--own-code", expect=2).err
     agreed = hashlib.sha256(network.weights.read_bytes()).hexdigest()
     assert (
-        f"weights=FILE (--weights FILE), and own_code=True (--own-code): public.safetensors, SHA-256 {agreed}"
-        in said
+        "Give weights=FILE to load_model, or to predict of a run (--weights FILE), and own_code=True to "
+        f"load_model or open_run (--own-code): public.safetensors, SHA-256 {agreed}" in said
     )
     assert said.count("\n") == 1
-    with pytest.raises(ConfigurationError, match=r"none are\. Open the model with weights=FILE"):
+    with pytest.raises(ConfigurationError, match=r"none are\. Give weights=FILE to load_model"):
         load_model(network.run).predict(network.raw)
     other = tmp_path / "other.safetensors"
     shutil.copy(network.weights, other)
@@ -258,6 +311,8 @@ def test_a_file_of_records_is_read_by_commands(
     )
     discreet("export", network.run, "--torch", out, *how, "--record-shape", "2,3")
     assert out.exists()
+    said = discreet("export", network.run, "--weights", network.weights, expect=2).err
+    assert "Name another, for it is written; the weights of a feature network are given by --public" in said
     words = ("export", network.run, "--sklearn", tmp_path / "m.joblib", *how)
     assert "Export it with --onnx or --torch" in discreet(*words, expect=2).err
 
@@ -290,3 +345,18 @@ def test_bytes_are_read_as_in_training_from_a_file_and_from_a_program(tmp_path: 
     known = int((np.load(tmp_path / "images.npz")["y"] < 2).sum())
     assert found.quality.records == known < 30
     assert any("labels are not in [0, 2)" in note for note in found.notes)
+    for whole in (images.astype(np.int64), torch.from_numpy(images).int(), images.astype(np.uint16)):
+        with pytest.raises(DataError, match=r"must be bytes \(uint8\).*got (u?int)\d+, which nothing would"):
+            model.predict_proba(whole)
+    undivided = images.astype(np.float32)
+    with pytest.warns(UserWarning, match="the records: 30 of 30 records hold numbers above 1"):
+        open_run(tmp_path / "run").predict_proba(undivided)
+    np.savez(tmp_path / "floats.npz", x=undivided, y=np.zeros(30, dtype=np.int64))
+    for found_notes in (
+        score_file(model, tmp_path / "floats.npz").notes,
+        evaluate_file(model, tmp_path / "floats.npz").notes,
+    ):
+        assert any("floats.npz: 30 of 30 records hold numbers above 1" in note for note in found_notes)
+    extra = {"columns": "", "discreet": ""}
+    torch.export.load(io.BytesIO(torch_program(model)), extra_files=extra)
+    assert "numbers of 0 to 1" in json.loads(extra["columns"])[0]["holds"]

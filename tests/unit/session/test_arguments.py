@@ -68,6 +68,17 @@ def arrays(features: Any, labels: Any, **given: Any) -> object:
         (lambda: arrays(X, Y, num_classes=1), "'num_classes': must be at least 2; got 1."),
         (lambda: arrays(X, Y, split_seed=True), "'split_seed': must be a number; got True."),
         (lambda: arrays(X, Y, pixels="yes"), "'pixels': must be true or false; got 'yes'."),
+        (lambda: arrays(X, Y, transform="network:m:f"), "Give Arrays(..., features=...), a map or"),
+        (lambda: arrays(X, Y, pretrained={}), "is for an .npz file and a config (docs/how-to"),
+        (
+            lambda: Arrays({"north": (X, Y)}, num_classes=2, features="onnx:a.onnx"),
+            "Write the arrays into an .npz file for a config (docs/how-to/fine-tune.md)",
+        ),
+        (lambda: ANY.load_model("runs/a", own_code="no"), "own_code must be True or False; got 'no'."),
+        (lambda: ANY.load_model("runs/a", weights=3), "weights must be the path of a file; got int."),
+        (lambda: ANY.open_run("runs/a", own_code="no"), "own_code must be True or False; got 'no'."),
+        (lambda: ANY.open_run("runs/a", weights="w"), "Give predict(records, weights=FILE) of a run, or"),
+        (lambda: next(ANY.verify.verify("runs/a", own_code=1)), "own_code must be True or False; got 1."),
     ],
 )  # fmt: skip
 def test_what_is_asked_wrong_is_one_line_where_it_is_asked(call: Callable[[], object], message: str) -> None:

@@ -87,7 +87,10 @@ class Submissions:
         self._due = time.monotonic() + pause_seconds(self._in_vain)
         self._current = None
         self.server.outcome.unlink(missing_ok=True)
-        self.announce("the ServerApp ended before the training did; the run is submitted again")
+        self.announce(
+            "the ServerApp ended before the training did; the run is submitted again, and goes "
+            "on by itself when its silos are back"
+        )
 
     def _submit(self) -> None:
         if time.monotonic() < self._due or not self.deployment.reachable:
