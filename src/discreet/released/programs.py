@@ -21,6 +21,7 @@ from discreet.data import TableRules
 from discreet.data.columns import Days
 from discreet.errors import ConfigurationError
 from discreet.models.adapters import merged
+from discreet.plan.uncalibrated import ENTRY
 from discreet.released.feature_network import is_composed, of_onnx, onnx_map, torch_map
 from discreet.released.model import Model
 from discreet.released.scorer import ArrayScorer, TableScorer, numeric_columns, text_columns
@@ -42,6 +43,14 @@ _DAY = (
 )
 
 
+def metadata(model: Model) -> dict[str, str]:
+    """Returns what every exported form says of itself: its origin, and what is known against probabilities.
+
+    The second entry, ``probabilities``, is left out where nothing is known.
+    """
+    return {ABOUT: model.origin.text(), **({ENTRY: model.caveat} if model.caveat else {})}
+
+
 @dataclass(frozen=True, slots=True)
 class _Traced:
     """A program of torch, and the rules of its table if it takes rows of one."""
@@ -57,15 +66,16 @@ def weights_file(model: Model) -> bytes:
     What made the network, without this package, loads it: ``make(…).load_state_dict(load_file(…))``.
     """
     whole = merged(model.network).state_dict()
-    return save({name: tensor.contiguous() for name, tensor in whole.items()}, {ABOUT: model.origin.text()})
+    return save({name: tensor.contiguous() for name, tensor in whole.items()}, metadata(model))
 
 
 def torch_program(model: Model, record_shape: tuple[int, ...] | None = None) -> bytes:
     """Returns a file for `torch.export.load`; its module maps raw cells, or arrays, to answers.
 
     `TableScorer` and `ArrayScorer` say what it takes. The names of columns and texts, and the guarantees, are
-    in the extra file ``discreet``. A public network that made the features is a part of it, if it is here;
-    a record for which it raises, and which counts as zeros here, makes the program raise.
+    in the extra file ``discreet``, and what is known against probabilities, if anything is, in
+    ``probabilities``. A public network that made the features is a part of it, if it is here; a record for
+    which it raises, and which counts as zeros here, makes the program raise.
 
     Args:
         model: what is exported.
@@ -76,9 +86,7 @@ def torch_program(model: Model, record_shape: tuple[int, ...] | None = None) -> 
     """
     written = io.BytesIO()
     with _quiet():
-        torch.export.save(
-            _traced(model, record_shape).program, written, extra_files={ABOUT: model.origin.text()}
-        )
+        torch.export.save(_traced(model, record_shape).program, written, extra_files=metadata(model))
     return written.getvalue()
 
 
@@ -87,7 +95,8 @@ def onnx_program(model: Model, record_shape: tuple[int, ...] | None = None) -> b
 
     Columns of numbers are float64, NaN where one is missing, columns of texts are strings, which must be
     spelled as the plan does; the metadata's entry ``columns`` says which is which, in order. A date is the
-    number that `datetime.date.toordinal` gives. Other models take ``features``. The outputs are ``label`` and
+    number that `datetime.date.toordinal` gives. The entry ``probabilities`` says what is known against them.
+    Other models take ``features``. The outputs are ``label`` and
     ``probabilities``; of several labels ``labels`` and ``probabilities``, both ``(n, K)``; of a regression
     ``prediction``, of shape ``(n,)``. A public network that made the features is a part of it as in
     `torch_program`; one from an ONNX file is asked record by record, as it was in training.
@@ -176,7 +185,7 @@ def _with_cells(model: Model, traced: _Traced, scorer: ModelProto) -> ModelProto
     made = helper.make_model(graph, producer_name=ABOUT, opset_imports=versions, ir_version=scorer.ir_version)
     made.functions.extend(inner.functions)
     told = {} if traced.rules is None else {COLUMNS: json.dumps(_told(traced.rules), ensure_ascii=False)}
-    helper.set_model_props(made, {ABOUT: model.origin.text(), **told})
+    helper.set_model_props(made, metadata(model) | told)
     return made
 
 
