@@ -34,6 +34,12 @@ def tell_owner(notes: Iterable[str]) -> None:
         typer.echo(f"records: {shown(note, _LONGEST_NOTE)}", err=True)
 
 
+def tell_of_model(caveats: Iterable[str]) -> None:
+    """Writes what is known of a model, whatever it is used on, to the terminal, one line each."""
+    for caveat in caveats:
+        typer.echo(f"model: {shown(caveat, _LONGEST_NOTE)}", err=True)
+
+
 # For terminals and pipes of another encoding than UTF-8; what is not here becomes a question mark.
 _PLAIN = {
     "α": "alpha",

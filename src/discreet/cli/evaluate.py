@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.console import console, tell_owner
+from discreet.cli.console import console, tell_of_model, tell_owner
 from discreet.cli.listing import Listing
 from discreet.cli.opened import OwnCode, Weights
 from discreet.cli.written import Decimal, Encoding, Separator, written
+from discreet.documents import shown
 from discreet.errors import ConfigurationError
+from discreet.plan.uncalibrated import ENTRY
 from discreet.quality import NumberQuality, Quality, quality_json
 from discreet.quality.intervals import Interval, off_by, percents
 from discreet.quality.levels import level_rows
@@ -44,6 +47,13 @@ def evaluate(
             "measure each group too. May be repeated.",
         ),
     ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Call the second of two classes from this probability on; left out: the most probable.",
+            show_default=False,
+        ),
+    ] = None,
     separator: Separator = None,
     encoding: Encoding = None,
     decimal: Decimal = None,
@@ -60,26 +70,26 @@ def evaluate(
     """
     groups, how = dict(map(_group, by or ())), written(separator, encoding, decimal)
     model = load_model(run, own_code=own_code, weights=weights)
-    found = evaluate_file(model, rows, by=groups, written=how)
+    found = evaluate_file(model, rows, by=groups, threshold=threshold, written=how)
     tell_owner(found.notes)
+    tell_of_model(found.caveats)
     warning = _NOT_PRIVATE.format(file=rows.name)
     if as_json:
-        typer.echo(json.dumps({**quality_json(found.quality), **_beside(found)}, indent=1))
+        of_model = {ENTRY: model.caveat} if model.caveat else {}
+        typer.echo(json.dumps({**quality_json(found.quality), **_beside(found), **of_model}, indent=1))
         typer.echo(warning, err=True)
         return
     out = console()
     quality = found.quality
-    shown = (
-        _listings(quality, found.loss, rows.name)
-        if isinstance(quality, Quality)
-        else _errors(quality, rows.name)
+    listings = (
+        _listings(quality, found, rows.name) if isinstance(quality, Quality) else _errors(quality, rows.name)
     )
-    for listing in shown:
+    for listing in listings:
         out.print(listing, "")
     sure = quality.sureness.words if isinstance(quality, Quality) else ""
     for line in (sure, quality.warning, warning):
         if line:
-            out.print(line, soft_wrap=True, markup=False)
+            out.print(shown(line, len(line)), soft_wrap=True, markup=False)
 
 
 def _beside(found: Evaluated) -> dict[str, Any]:
@@ -87,7 +97,14 @@ def _beside(found: Evaluated) -> dict[str, Any]:
     if not isinstance(found.quality, Quality):
         return {}
     sure = found.quality.sureness
-    return {"log_loss": found.loss, "calibration_error": sure.error, "too_sure_by": sure.excess}
+    return {
+        "log_loss": found.loss,
+        "calibration_error": sure.error,
+        "calibration_error_by_chance": sure.by_chance,
+        "too_sure_by": sure.excess,
+        **({} if sure.second is None else {"second_class": asdict(sure.second)}),
+        **({} if found.threshold is None else {"threshold": found.threshold}),
+    }
 
 
 def _group(asked: str) -> tuple[str, tuple[float, ...]]:
@@ -123,22 +140,24 @@ def _errors(quality: NumberQuality, file: str) -> list[Listing]:
     return [*listings, *([Listing("each group", header, groups, frozenset(header[1:]))] if groups else [])]
 
 
-def _listings(quality: Quality, loss: float | None, file: str) -> list[Listing]:
+def _listings(quality: Quality, found: Evaluated, file: str) -> list[Listing]:
     """Returns what is shown: the whole, each class, and each group that was asked for."""
     levels = (
         ()
         if quality.levels is None
         else tuple((name.lower(), value) for name, value, _ in level_rows(quality.levels))
     )
+    cut = found.threshold
     whole = (
         ("records", of_persons(quality.records, quality.persons)),
+        *(() if cut is None else ((f"{quality.classes[1].name} called from", f"{cut:g}"),)),
         ("accuracy", percents(quality.accuracy)),
         ("base rate", f"{100 * quality.against.base_rate:.1f} %"),
         ("balanced accuracy", percents(quality.balanced_accuracy)),
         *levels,
-        ("Brier score", f"{quality.brier.value:.3f}"),
+        ("Brier score" + ", half the sum" * (len(quality.classes) != 2), f"{quality.brier.value:.3f}"),
         ("calibration error", quality.sureness.error_text),
-        ("log loss", "–" if loss is None else f"{loss:.3f}"),
+        ("log loss", "–" if found.loss is None else f"{found.loss:.3f}"),
     )
     classes = tuple(
         (one.name, f"{one.records:,}", _share(one.recall), _share(one.precision), _area(one.auc))
@@ -161,10 +180,19 @@ def _listings(quality: Quality, loss: float | None, file: str) -> list[Listing]:
         )
         for one in quality.labels or ()
     )
+    who_was = (
+        tuple(
+            (one.name, *map("{:,}".format, row))
+            for one, row in zip(quality.classes, quality.confusion, strict=True)
+        )
+        if len(quality.classes) == 2
+        else ()
+    )
     by_label = ("label", "records", "accuracy", "base rate", "recall", "precision", "AUC")
     tables = (
         ("each label", by_label, labels),
         ("each class", ("class", "records", "recall", "precision", "AUC"), classes),
+        ("who was called what", ("label", *(f"called {one.name}" for one in quality.classes)), who_was),
         ("each group", ("group", "records", "accuracy", "base rate"), groups),
     )
     listings += [

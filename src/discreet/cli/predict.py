@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.console import tell_owner
+from discreet.cli.console import tell_of_model, tell_owner
 from discreet.cli.opened import OwnCode, Weights
 from discreet.cli.written import Decimal, Encoding, Separator, written
 from discreet.documents import shown
@@ -56,6 +56,7 @@ def predict(
     model = load_model(run, own_code=own_code, weights=weights)
     scores = score_file(model, rows, id_column=id_column, threshold=threshold, written=how)
     tell_owner(scores.notes)
+    tell_of_model(scores.caveats)
     if out is None:
         # Texts of classes and rows come from elsewhere, and a terminal acts on some letters.
         for line in scores.as_csv().splitlines():

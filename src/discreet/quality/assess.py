@@ -42,6 +42,7 @@ def assess(
     owners: Owners = NOBODYS,
     ordinal: bool = False,
     several: Sequence[str] = (),
+    threshold: float | None = None,
 ) -> Quality:
     """Measures a model's answers.
 
@@ -56,6 +57,8 @@ def assess(
         owners: whose the records are; intervals and the test take all records of a person for alike.
         ordinal: whether the classes are levels in their order.
         several: names of K labels, if the 2^K classes are their combinations: bit k is the k-th label.
+        threshold: the probability from which on the second of two classes is called; left out, the likeliest
+            class is. Brier score, calibration, curves and the areas under them do not depend on it.
 
     Raises:
         DataError: if shapes do not fit, there is no record, or a number is not finite.
@@ -67,7 +70,7 @@ def assess(
     """
     _check(probabilities, labels)
     num_classes = probabilities.shape[1]
-    answers = _Answers(probabilities, probabilities.argmax(axis=1), labels, owners)
+    answers = _Answers(probabilities, called(probabilities, threshold), labels, owners)
     both = num_classes == 2 and 0 < int((labels == 1).sum()) < len(labels)
     second, positive = probabilities[:, 1], labels == 1
     few = num_classes <= MOST_CLASSES and not several
@@ -95,7 +98,7 @@ def assess(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Answers:
-    """What a model said of n records: probabilities ``(n, k)``, the likeliest class, the label, the owner."""
+    """What a model said of n records: probabilities ``(n, k)``, the class it named, the label, the owner."""
 
     probabilities: Floats
     named: Integers
@@ -104,7 +107,7 @@ class _Answers:
 
     @property
     def right(self) -> Booleans:
-        """Whether the likeliest class is the label, shape ``(n,)``."""
+        """Whether the named class is the label, shape ``(n,)``."""
         found: Booleans = self.named == self.labels
         return found
 
@@ -129,6 +132,17 @@ class _Answers:
     def share(self, hits: Booleans) -> Interval:
         """Returns the share of ``hits``; at least one record."""
         return proportion(self.owners.worth() * int(hits.sum()), self.owners.worth() * len(hits))
+
+
+def called(probabilities: Floats, threshold: float | None) -> Integers:
+    """Returns the class that is named for each record: the likeliest; of two the second from a threshold on.
+
+    Example:
+        >>> called(np.array([[0.9, 0.1], [0.7, 0.3]]), 0.3).tolist()
+        [0, 1]
+    """
+    named = probabilities.argmax(axis=1) if threshold is None else probabilities[:, 1] >= threshold
+    return named.astype(np.int64)
 
 
 def shares_of_labels(probabilities: Floats) -> Floats:

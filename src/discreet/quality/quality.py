@@ -150,7 +150,8 @@ class Quality:
         accuracy: share of records whose likeliest class is their label.
         against: the accuracy beside the base rate.
         balanced_accuracy: mean recall over the classes that occur.
-        brier: mean squared error of the probabilities, halved sum over classes; 0 is best, 1 worst.
+        brier: mean squared error of the probabilities, half the sum over classes; 0 is best, 1 worst. Of
+            two classes it is what scikit-learn calls so; of more, half of that.
         classes: a row for each class, in order; empty if there are more than `MOST_CLASSES`.
         confusion: records by label (row) and likeliest class (column); empty likewise.
         calibration: at most ten bins of about as many records.
@@ -182,7 +183,8 @@ class Quality:
     @property
     def sureness(self) -> Sureness:
         """Whether probabilities are as large as they should be, by the bins of `calibration`."""
-        return sureness(self.calibration, two=len(self.classes) == 2)
+        second = self.classes[1].name if len(self.classes) == 2 else None
+        return sureness(self.calibration, second=second)
 
     @property
     def warning(self) -> str:

@@ -30,6 +30,7 @@ from discreet.learning import logits
 from discreet.learning.metrics import probabilities
 from discreet.models.transforms import PublicMap
 from discreet.plan import Plan
+from discreet.plan.uncalibrated import uncalibrated
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
 from discreet.quality import shares_of_labels
@@ -94,10 +95,16 @@ class Model:
         stated = self.plan.data.label_range
         return None if stated is None else Outcome(*stated)
 
+    @property
+    def caveat(self) -> str:
+        """Why its probabilities are not to be taken at their word; empty if nothing is known against them."""
+        return uncalibrated(self.plan)
+
     def predict_proba(self, records: Any) -> Floats:
         """Returns the probability of each class for each record; of several labels, of each one's second.
 
-        They are not calibrated where residuals were capped in training (docs/how-to/untuned.md).
+        They are not calibrated where residuals were capped, or classes weighted, in training: `caveat`, and
+        docs/how-to/untuned.md.
 
         Args:
             records: a frame or mapping with the plan's feature columns, in any order; or, for a plan over
@@ -289,11 +296,13 @@ class Model:
 
     def __repr__(self) -> str:
         simulation = ", SIMULATION: whoever knows the seed can remove the noise" * self.origin.seeded
+        off = ", probabilities not calibrated" * bool(self.caveat)
         name, plan = self.plan.model_title, self.plan
-        return f"Model({name!r} of {plan.name!r}, plan {plan.digest()[:12]}…{simulation})"
+        return f"Model({name!r} of {plan.name!r}, plan {plan.digest()[:12]}…{off}{simulation})"
 
     def __str__(self) -> str:
-        return guarantees_text(repr(self), self.guarantees)
+        said = guarantees_text(repr(self), self.guarantees)
+        return f"{said}\n  {self.caveat}" if self.caveat else said
 
     def _repr_html_(self) -> str:
         return guarantees_html(repr(self), self.guarantees)

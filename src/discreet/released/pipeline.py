@@ -16,6 +16,7 @@ from discreet.data.standard import FARTHEST, Ramp, Standard
 from discreet.errors import ConfigurationError
 from discreet.models import OrdinalHead
 from discreet.released.model import Model
+from discreet.released.programs import metadata
 from discreet.released.scorer import Numbers, Texts, code_of, text_columns
 
 
@@ -41,7 +42,8 @@ def sklearn_pipeline(model: Model) -> Any:
     order, which is that of the plan's ranges and categories. A cell that is missing is NaN, None or an
     empty text, in every column, and is scored as a blank cell of a file is. A date is the number that
     `datetime.date.toordinal` gives, and texts must be spelled as in the plan. What the weights come from is
-    in ``discreet_``, as JSON.
+    in ``discreet_``, as JSON, and what is known against its probabilities, if anything is, in
+    ``probabilities_``.
 
     Raises:
         ConfigurationError: if scikit-learn is not installed, the model is no linear model of a table, or a
@@ -95,7 +97,9 @@ def sklearn_pipeline(model: Model) -> Any:
     linear = _classifier(model, matrix) if model.outcome is None else _regressor(model.outcome, matrix)
     linear.n_features_in_ = matrix.shape[1]
     made = Pipeline([*steps, ("model", linear)])
-    made.columns_, made.discreet_ = rules.used, model.origin.text()
+    made.columns_ = rules.used
+    for name, text in metadata(model).items():
+        setattr(made, f"{name}_", text)
     return made
 
 

@@ -21,6 +21,7 @@ from discreet.data import TableRules
 from discreet.data.columns import Days
 from discreet.errors import ConfigurationError
 from discreet.models.adapters import merged
+from discreet.plan.uncalibrated import ENTRY
 from discreet.released.feature_network import is_composed, of_onnx, onnx_map, torch_map
 from discreet.released.model import Model
 from discreet.released.scorer import ArrayScorer, TableScorer, numeric_columns, text_columns
@@ -45,6 +46,14 @@ _DAY = (
 _PIXELS = "pixels as numbers of 0 to 1: bytes divided by 255, which this program does not do"
 
 
+def metadata(model: Model) -> dict[str, str]:
+    """Returns what every exported form says of itself: its origin, and what is known against probabilities.
+
+    The second entry, ``probabilities``, is left out where nothing is known.
+    """
+    return {ABOUT: model.origin.text(), **({ENTRY: model.caveat} if model.caveat else {})}
+
+
 @dataclass(frozen=True, slots=True)
 class _Traced:
     """A program of torch, and the rules of its table if it takes rows of one."""
@@ -60,15 +69,16 @@ def weights_file(model: Model) -> bytes:
     What made the network, without this package, loads it: ``make(…).load_state_dict(load_file(…))``.
     """
     whole = merged(model.network).state_dict()
-    return save({name: tensor.contiguous() for name, tensor in whole.items()}, {ABOUT: model.origin.text()})
+    return save({name: tensor.contiguous() for name, tensor in whole.items()}, metadata(model))
 
 
 def torch_program(model: Model, record_shape: tuple[int, ...] | None = None) -> bytes:
     """Returns a file for `torch.export.load`; its module maps raw cells, or arrays, to answers.
 
     `TableScorer` and `ArrayScorer` say what it takes. The names of columns and texts, and the guarantees, are
-    in the extra file ``discreet``. A public network that made the features is a part of it, if it is here;
-    a record for which it raises, and which counts as zeros here, makes the program raise.
+    in the extra file ``discreet``, and what is known against probabilities, if anything is, in
+    ``probabilities``. A public network that made the features is a part of it, if it is here; a record for
+    which it raises, and which counts as zeros here, makes the program raise.
 
     Args:
         model: what is exported.
@@ -79,7 +89,7 @@ def torch_program(model: Model, record_shape: tuple[int, ...] | None = None) -> 
     """
     written = io.BytesIO()
     traced = _traced(model, record_shape)
-    extra = {ABOUT: model.origin.text(), **({} if traced.rules is not None else _told(model, traced))}
+    extra = metadata(model) | ({} if traced.rules is not None else _told(model, traced))
     with _quiet():
         torch.export.save(traced.program, written, extra_files=extra)
     return written.getvalue()
@@ -91,7 +101,8 @@ def onnx_program(model: Model, record_shape: tuple[int, ...] | None = None) -> b
     Columns of numbers are float64, NaN where one is missing, columns of texts are strings, which must be
     spelled as the plan does; the metadata's entry ``columns`` says which is which, in order. A date is the
     number that `datetime.date.toordinal` gives. Other models take ``features``; where these are pixels, as
-    numbers of 0 to 1, the same entry says it. The outputs are ``label`` and
+    numbers of 0 to 1, the same entry says it. The entry ``probabilities`` says what is known against them.
+    The outputs are ``label`` and
     ``probabilities``; of several labels ``labels`` and ``probabilities``, both ``(n, K)``; of a regression
     ``prediction``, of shape ``(n,)``. A public network that made the features is a part of it as in
     `torch_program`; one from an ONNX file is asked record by record, as it was in training.
@@ -179,7 +190,7 @@ def _with_cells(model: Model, traced: _Traced, scorer: ModelProto) -> ModelProto
     versions = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
     made = helper.make_model(graph, producer_name=ABOUT, opset_imports=versions, ir_version=scorer.ir_version)
     made.functions.extend(inner.functions)
-    helper.set_model_props(made, {ABOUT: model.origin.text(), **_told(model, traced)})
+    helper.set_model_props(made, metadata(model) | _told(model, traced))
     return made
 
 

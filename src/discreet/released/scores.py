@@ -20,8 +20,7 @@ from discreet.errors import ConfigurationError
 from discreet.learning import evaluation
 from discreet.learning.metrics import probabilities
 from discreet.models import OrdinalHead
-from discreet.plan.uncalibrated import uncalibrated
-from discreet.quality import AnyQuality, assess, assess_numbers, shares_of_labels
+from discreet.quality import AnyQuality, assess, assess_numbers, called, shares_of_labels
 from discreet.released.model import Model
 from discreet.released.rows import answered, answered_labelled
 
@@ -39,6 +38,7 @@ class Scores:
             each, ``(n, K)``.
         notes: counts of cells and rows that could not be used as they are.
         labels: the columns that are predicted, where there are several.
+        caveats: what is known of the model, whatever the rows are.
     """
 
     named: tuple[str, tuple[str, ...]]
@@ -47,6 +47,7 @@ class Scores:
     probabilities: Floats
     notes: tuple[str, ...]
     labels: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
 
     def as_csv(self) -> str:
         """Returns a table: the row's name, its prediction, and every probability in full."""
@@ -72,11 +73,16 @@ class Evaluated:
         quality: on the rows whose label is a class, or a number.
         loss: mean log loss of these rows; None of a regression.
         notes: counts of cells and rows that could not be used as they are.
+        threshold: the probability from which on the second of two classes was called; None: the most
+            probable class was.
+        caveats: what is known of the model, whatever the rows are.
     """
 
     quality: AnyQuality
     loss: float | None
     notes: tuple[str, ...]
+    threshold: float | None = None
+    caveats: tuple[str, ...] = ()
 
 
 def score_file(
@@ -107,14 +113,14 @@ def score_file(
     _require_threshold(model, threshold)
     found = answered(model, Path(path), id_column, written)
     predictions, shares = _answers(model, found.logits, threshold)
-    called = _how_called(model) if threshold is None else ()
     return Scores(
         named=("row" if id_column is None else id_column, found.names),
         predictions=predictions,
         classes=model.classes,
         probabilities=shares,
-        notes=(*found.notes, *called, *_how_sure(model)),
+        notes=found.notes,
         labels=model.labels,
+        caveats=_caveats(model, threshold),
     )
 
 
@@ -130,20 +136,16 @@ def _require_threshold(model: Model, threshold: float | None) -> None:
         raise ConfigurationError(f"'threshold' must be between 0 and 1; got {threshold:g}.")
 
 
-def _how_sure(model: Model) -> tuple[str, ...]:
-    """Says what is known against the model's probabilities."""
-    return tuple(filter(None, [uncalibrated(model.plan)]))
-
-
-def _how_called(model: Model) -> tuple[str, ...]:
-    """Says that evaluations of the training called otherwise, if they did."""
+def _caveats(model: Model, threshold: float | None) -> tuple[str, ...]:
+    """Says what is known against the probabilities, and that the training called otherwise, if it did."""
     stated = None if model.plan.evaluating is None else model.plan.evaluating.threshold
-    if stated is None:
-        return ()
-    return (
+    otherwise = (
         f"The most probable class is called here, {model.classes[1]} from 0.5 on; the training's evaluations "
-        f"called it from {stated:g} on, and `discreet predict --threshold {stated:g}` does.",
+        f"called it from {stated:g} on, and `--threshold {stated:g}` does."
+        if stated is not None and threshold is None
+        else ""
     )
+    return tuple(filter(None, (otherwise, model.caveat)))
 
 
 def _answers(model: Model, logits: torch.Tensor, threshold: float | None) -> tuple[npt.NDArray[Any], Floats]:
@@ -155,8 +157,7 @@ def _answers(model: Model, logits: torch.Tensor, threshold: float | None) -> tup
     if model.labels:
         found = shares_of_labels(found)
         return texts[(found > 1.0 / 2.0).astype(np.int64)], found
-    called = found.argmax(axis=1) if threshold is None else (found[:, 1] >= threshold).astype(np.int64)
-    return texts[called], found
+    return texts[called(found, threshold)], found
 
 
 def _numbers(logits: torch.Tensor, outcome: Outcome) -> Floats:
@@ -168,6 +169,7 @@ def evaluate_file(
     path: str | Path,
     *,
     by: Mapping[str, Sequence[float]] = MappingProxyType({}),
+    threshold: float | None = None,
     written: Mapping[str, str] = MappingProxyType({}),
 ) -> Evaluated:
     """Compares predictions with the labels of a file; rows without a label are left out.
@@ -179,19 +181,22 @@ def evaluate_file(
         path: a CSV or Parquet file; or of a model over arrays an ``.npz`` file with ``x`` and ``y``.
         by: columns; the quality is measured for each of their texts as well, or where edges are given, for
             the numbers between them.
+        threshold: the probability from which on the second of two classes is called: confusion, recall,
+            precision and accuracies are of that. Left out, the most probable class is.
         written: as of `score_file`.
 
     Raises:
-        ConfigurationError: if the public weights of the model's feature map are not here, or ``by`` is given
-            of arrays.
+        ConfigurationError: if the model has not two classes and a threshold is given, the public weights of
+            the model's feature map are not here, or ``by`` is given of arrays.
         DataError: if the file cannot be read, a column is missing, or no row has a label.
     """
+    _require_threshold(model, threshold)
     found = answered_labelled(model, Path(path), by, written)
-    logits, outcome, notes = found.logits, model.outcome, (*found.notes, *_how_called(model))
+    logits, outcome = found.logits, model.outcome
     if outcome is not None:
         right = outcome.read_back(found.labels)
         off = assess_numbers(_numbers(logits, outcome), right, groups=found.groups, owners=found.owners)
-        return Evaluated(off, None, notes)
+        return Evaluated(off, None, found.notes)
     quality = assess(
         probabilities(logits),
         found.labels,
@@ -200,5 +205,7 @@ def evaluate_file(
         owners=found.owners,
         ordinal=isinstance(model.network, OrdinalHead),
         several=model.labels,
+        threshold=threshold,
     )
-    return Evaluated(quality, evaluation(logits, found.labels).loss, notes)
+    loss = evaluation(logits, found.labels).loss
+    return Evaluated(quality, loss, found.notes, threshold, _caveats(model, threshold))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import compress
 
 from discreet.quality import AnyQuality, Group, LabelQuality, Quality, Verdict
 from discreet.quality.intervals import Interval, percents
@@ -71,7 +72,7 @@ def _overall(quality: Quality) -> Html:
         ("Base rate", accuracy_text(against.base_rate), compared),
         ("Balanced accuracy", percents(quality.balanced_accuracy), "mean recall over the classes"),
         *(level_rows(quality.levels) if quality.levels is not None else ()),
-        ("Brier score", _number(quality.brier), "squared error of the probabilities: 0 best, 1 worst"),
+        ("Brier score", _number(quality.brier), f"{_squares(quality)}: 0 best, 1 worst"),
         (
             "Calibration error",
             quality.sureness.error_text,
@@ -89,6 +90,13 @@ def _overall(quality: Quality) -> Html:
             ),
         ]
     return table("Overall", ("Measure", "Value", "What it means"), rows)
+
+
+def _squares(quality: Quality) -> str:
+    """Says what the Brier score is, for of several classes others take the whole sum."""
+    if len(quality.classes) == 2:
+        return "squared error of the probability"
+    return "half the squared errors of the probabilities, summed over the classes"
 
 
 def _number(found: Interval | None) -> str:
@@ -197,9 +205,20 @@ def _confusion(quality: Quality) -> Html:
 
 def _groups(by: str, quality: Quality) -> Html:
     own = [group for group in quality.groups if group.by == by]
-    header = ("Group", "Records", "Base rate", "Accuracy", "Balanced accuracy", "Recall", "Precision", "AUC")
-    shown = table(f"By {by}", header, [_group_row(group) for group in own])
+    header, rows = _without_empty(
+        ("Group", "Records", "Base rate", "Accuracy", "Balanced accuracy", "Recall", "Precision", "AUC"),
+        [_group_row(group) for group in own],
+    )
+    shown = table(f"By {by}", header, rows)
     return join([shown, *groups_note(group.records for group in own)])
+
+
+def _without_empty(
+    header: tuple[str, ...], rows: list[tuple[str, ...]]
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Leaves out columns in which nothing is known of any group, such as those of two classes alone."""
+    known = [place == 0 or any(row[place] != _UNKNOWN for row in rows) for place in range(len(header))]
+    return tuple(compress(header, known)), [tuple(compress(row, known)) for row in rows]
 
 
 def groups_note(records: Iterable[int]) -> list[Html]:

@@ -14,8 +14,8 @@ from discreet.plan import Plan
 from discreet.plan.uncalibrated import uncalibrated
 
 
-def planned(**local: Any) -> tuple[Plan, StableSteps]:
-    kind = {"kind": "stable-steps", "learning_rate": 0.05, "steps": 20}
+def planned(residual_cap: float = 1.0, **local: Any) -> tuple[Plan, StableSteps]:
+    kind = {"kind": "stable-steps", "learning_rate": 0.05, "steps": 20, "residual_cap": residual_cap}
     prepared = prepare(
         parse_config(
             {
@@ -42,6 +42,17 @@ def test_half_the_cap_is_half_the_sensitivity_and_half_the_noise() -> None:
 def test_a_cap_is_told_of_probabilities() -> None:
     assert "residuals are capped at 0.5 in training" in uncalibrated(planned(residual_cap=0.5)[0])
     assert not uncalibrated(planned()[0])
+    assert not uncalibrated(planned(class_weights=[2, 2])[0])
+
+
+@pytest.mark.parametrize("cap", [1.0, 0.5])
+@pytest.mark.parametrize(
+    ("weights", "told"), [([1, 3], "1 to 3"), ({"kind": "private"}, "by noisy counts, at most 20 to 1")]
+)
+def test_weights_are_told_of_probabilities(cap: float, weights: Any, told: str) -> None:
+    said = uncalibrated(planned(cap, class_weights=weights)[0])
+    assert f"classes weigh {told} in training, so that they are stated as if the classes were as " in said
+    assert ("residuals are capped at 0.5 in training" in said) == (cap < 1.0)
 
 
 @pytest.mark.parametrize("cap", [0.0, 1.5])

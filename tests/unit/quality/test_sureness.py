@@ -33,6 +33,20 @@ def test_it_is_confidence_less_accuracy(classes: int) -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 5])
+def test_errors_that_cancel_are_not_called_none(classes: int) -> None:
+    """Half of the records are named with 0.7 and right in 0.4, the others with 0.7 and all right."""
+    named, sure = np.repeat([1, 0], 500), np.repeat([0.6999, 0.7], 500)
+    probabilities = np.repeat((1.0 - sure)[:, None] / (classes - 1), classes, axis=1)
+    probabilities[np.arange(1000), named] = sure
+    labels = np.where(np.arange(1000) < 200, 1, 0)
+    found = assess(probabilities, labels, classes=["no", "yes", "a", "b", "c"][:classes]).sureness
+    assert (found.error, found.excess.value) == pytest.approx((0.3, 0.0), abs=1e-3)
+    assert found.words.startswith("Too sure of some records and not sure enough of others")
+    rare = "; 'yes' is stated with 0.50 on average and is 0.20 of the records" * (classes == 2)
+    assert found.words.endswith(f"what is stated with 0.70 on average happens in 0.70{rare}.")
+
+
+@pytest.mark.parametrize("classes", [2, 5])
 def test_a_calibrated_model_has_about_the_error_that_chance_brings_and_is_rarely_blamed(classes: int) -> None:
     draw, errors, by_chance, blamed = np.random.default_rng(1), [], [], 0
     for _ in range(200):

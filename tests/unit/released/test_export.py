@@ -223,7 +223,9 @@ def test_onnx_gives_our_scores_from_raw_columns(tabular: tuple[Model, dict[str, 
     assert_close(probabilities, model.predict_proba(rows))
     assert label.tolist() == model.predict(rows).tolist()
     onnx = pytest.importorskip("onnx").load_from_string(program)
-    told = json.loads({entry.key: entry.value for entry in onnx.metadata_props}["columns"])
+    entries = {entry.key: entry.value for entry in onnx.metadata_props}
+    assert entries.get("probabilities", "") == model.caveat
+    told = json.loads(entries["columns"])
     assert [entry["name"] for entry in told] == [entry.name for entry in onnx.graph.input]
     dates = {column.column for column in model.require_rules().schema.columns if isinstance(column, Days)}
     assert {entry["name"] for entry in told if "toordinal" in entry["holds"]} == dates
@@ -249,6 +251,7 @@ def test_scikit_learn_gives_our_scores(tabular: tuple[Model, dict[str, Any]], ho
     assert_close(pipeline.predict_proba(table), model.predict_proba(rows))
     assert pipeline.predict(table).tolist() == model.predict(rows).tolist()
     assert json.loads(pipeline.discreet_)["plan"]["digest"] == model.plan.digest()
+    assert getattr(pipeline, "probabilities_", "") == model.caveat
 
 
 def test_scikit_learn_reads_frames_by_name(run: Run) -> None:
@@ -312,8 +315,11 @@ def test_exports_load_without_this_package(
     expected = run.predict_proba({"age": [25], "weight": [70.5], "sex": ["f"]})[0, 1]
     assert_close([float(line) for line in ended.stdout.split()], [expected] * 2)
     with zipfile.ZipFile("m.pt2") as archive:
-        (about,) = (name for name in archive.namelist() if name.endswith("extra/discreet"))
-        assert json.loads(archive.read(about))["plan"]["digest"] == run.plan.digest()
+        extra = {
+            name.rsplit("/", 1)[-1]: archive.read(name) for name in archive.namelist() if "/extra/" in name
+        }
+    assert json.loads(extra["discreet"])["plan"]["digest"] == run.plan.digest()
+    assert extra["probabilities"].decode() == run.released.caveat != ""
 
 
 def test_a_network_over_a_table_is_exported_with_its_columns() -> None:

@@ -56,6 +56,8 @@ def test_the_file_alone_predicts_what_the_run_does(run: Run, file: Path) -> None
     assert model.plan.digest() == run.plan.digest()
     assert "SIMULATION" in repr(model)
     assert "PROVEN" in str(model)
+    assert ", probabilities not calibrated" in repr(model)
+    assert str(model).endswith(f"\n  {model.caveat}")
     assert "<table>" in model._repr_html_()
 
 

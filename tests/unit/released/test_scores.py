@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,9 @@ def test_predictions_are_the_models_row_by_row(run: Run, csv_file: Write, discre
     assert "'threshold' must be between 0 and 1; got 1.5" in said.err
     assert "called" not in printed.err
     assert f"residual cap {CAP}" in run.plan.training.local.describe()
-    assert printed.err.count(f"Probabilities are not calibrated: residuals are capped at {CAP} in") == 1
+    assert (
+        printed.err.count(f"\nmodel: Probabilities are not calibrated: residuals are capped at {CAP} in") == 1
+    )
     for note in ("'age': 1 of 5", "'weight': 1 of 5", "'sex': 1 of 5", "nothing uses: ward"):
         assert note in printed.err
 
@@ -137,15 +140,48 @@ def test_the_numbers_of_an_evaluation_are_scikit_learns(
     assert found["too_sure_by"][0] == pytest.approx(stated - found["accuracy"][0])
     assert found["calibration_error"] >= abs(found["too_sure_by"][0])
     assert "not private" in found["note"]
+    assert found["second_class"] == {
+        "name": "yes", "stated": pytest.approx(scores.mean()), "observed": pytest.approx(0.6)
+    }  # fmt: skip
+    assert found["probabilities"] == run.released.caveat != ""
     shown = discreet("evaluate", run.path, file, "--by", "sex")
     assert "60.0 %" in shown.out
     assert f"calibration error │ {found['calibration_error']:.3f} (by chance about" in shown.out
     assert "Neither too sure nor not sure enough, as far as these records tell" in shown.out
     assert "cannot be told from" in shown.out
+    assert f"model: {run.released.caveat}" in shown.err
     assert [line.split()[:4] for line in shown.out.splitlines() if line.startswith("sex ")] == [
         ["sex", "?", "│", "1"], ["sex", "f", "│", "2"], ["sex", "m", "│", "2"],
     ]  # fmt: skip
     assert "exact functions of labelled.csv, and not private" in shown.out
+
+
+def test_an_evaluation_at_a_threshold_is_of_what_predict_calls_there(
+    run: Run, csv_file: Write, discreet: Discreet
+) -> None:
+    scores = run.predict_proba(ROWS)[:, 1]
+    cut = float(np.sort(scores)[1])
+    file = csv_file("labelled.csv", ill=LABELS)
+    found = json.loads(discreet("evaluate", run.path, file, "--threshold", cut, "--json").out)
+    called = [row["prediction"] for row in table(discreet("predict", run.path, file, "--threshold", cut).out)]
+    assert called.count("yes") == 4
+    exact = [
+        [list(zip(LABELS, called, strict=True)).count((a, b)) for b in ("no", "yes")] for a in ("no", "yes")
+    ]
+    assert found["confusion"] == exact
+    assert found["threshold"] == cut
+    assert found["accuracy"][0] == (exact[0][0] + exact[1][1]) / 5
+    assert (found["classes"][1]["recall"][0], found["classes"][1]["precision"][0]) == (
+        exact[1][1] / 3, exact[1][1] / 4,
+    )  # fmt: skip
+    usual = json.loads(discreet("evaluate", run.path, file, "--json").out)
+    same = ("brier", "calibration", "log_loss", "roc")
+    assert [found[name] for name in same] == [usual[name] for name in same]
+    shown = discreet("evaluate", run.path, file, "--threshold", cut).out
+    assert re.search(rf"^yes called from +│ +{cut:g}$", shown, re.MULTILINE)
+    assert "called no ┃ called yes" in shown
+    said = discreet("evaluate", run.path, file, "--threshold", "0", expect=2)
+    assert "'threshold' must be between 0 and 1; got 0" in said.err
 
 
 def test_a_file_of_another_dialect_is_guessed_and_told_or_read_as_stated(

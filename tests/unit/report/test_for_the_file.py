@@ -72,6 +72,7 @@ def test_the_quality_is_shown_and_a_useless_accuracy_is_warned_of(report: Report
     assert "cannot be told from that of always naming the commonest class, 90.0 %" in text
     assert ("div", "aria-label", "Accuracy and base rate") in page.attributes
     assert "0.0 % (0 to 28)" in text, "recall of the rare class"
+    assert "Recall" in text.split("By silo")[1]
     assert "Not sure enough by" in text or "Too sure by" in text or "Neither too sure" in text
     assert page.tags.count("svg") > Page(_rendered(report)).tags.count("svg")
     good = assess(np.eye(2)[labels] * 0.8 + 0.1, labels)
@@ -85,9 +86,13 @@ def _rendered(report: ReportInput) -> str:
 
 
 def test_many_classes_have_no_confusion_matrix(report: ReportInput) -> None:
-    many = assess(np.eye(25), np.arange(25))
+    many = assess(np.eye(25), np.arange(25), groups={"silo": ["a"] * 25})
     text = visible(dataclasses.replace(report, quality=many))
     assert "Confusion matrix" not in text
+    assert "half the squared errors of the probabilities, summed over the classes" in text
+    by_silo = text.split("By silo")[1].split("\na\n")[0]
+    assert "Balanced accuracy" in by_silo
+    assert "Recall" not in by_silo, "a column of dashes"
     assert "Calibration" in text
 
 

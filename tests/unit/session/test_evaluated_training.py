@@ -268,7 +268,7 @@ def test_a_threshold_is_an_edge_and_decides_who_is_called_so(tmp_path: Path) -> 
         assert "accuracy at 0.2" in (run.path / file).read_text()
     assert run.metrics[-1]["held_out"]["threshold"] == 0.2
     assert "evaluations under the guarantee call the second class from 0.2 on" in model_card(run.path)
-    assert "--threshold 0.2" in scores_of(run).notes[-1]
+    assert "--threshold 0.2" in scores_of(run).caveats[0]
     assert run.verify()
     with pytest.raises(ConfigurationError, match=r"'threshold' must be an edge of 'bins', 0\.2, 0\.5"):
         planned({**asked, "threshold": 0.3})
