@@ -28,7 +28,9 @@ def check_quality(evidence: Evidence) -> Finding:
         _wrong_shares(evidence, quality) if isinstance(quality, Quality) else _wrong_errors(evidence, quality)
     )
     if wrong:
-        raise VerificationFailure(f"evaluation.json: {wrong!r} must follow from its counts, the metrics and the plan.")
+        raise VerificationFailure(
+            f"evaluation.json: {wrong!r} must follow from its counts, the metrics and the plan."
+        )
     return Finding(
         "evaluation.json",
         Basis.SEALED,
