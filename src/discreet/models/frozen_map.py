@@ -100,7 +100,8 @@ class FrozenMap:
             ConfigurationError: as `OnnxNetwork`, if the file is too large, or does not take such records.
         """
         name = PurePath(weights.path).name
-        return cls._tried(name, OnnxNetwork(weights.read(LARGEST), name), feature_shape, str(weights.sha256))
+        network = OnnxNetwork(weights.read(LARGEST), name, feature_shape)
+        return cls._tried(name, network, feature_shape, str(weights.sha256))
 
     @classmethod
     def _tried(

@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.arrays import Float32s
 from discreet.errors import ConfigurationError
+from discreet.models.onnx_sizes import too_large
 
 MOST_OPERATORS = 1 << 20
 """Once functions of the file's own are written out, which some bytes could double again and again."""
@@ -17,10 +18,8 @@ MOST_OPERATORS = 1 << 20
 LARGEST = 1 << 30
 """Bytes of a file that is parsed: protobuf ends at twice as many."""
 
-MOST_NUMBERS = 1 << 28
-"""In a tensor whose size follows from the file alone; a batch of any number counts as one."""
-
 _STANDARD = frozenset({"", "ai.onnx", "ai.onnx.ml"})
+_REPEATING = frozenset({"Loop", "Scan", "SequenceMap"})
 _RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
                      "RandomUniformLike"})  # fmt: skip
 
@@ -33,15 +32,20 @@ class OnnxNetwork:
         functions of their inputs: the network has no others, draws nothing, and opens no file.
     """
 
-    def __init__(self, data: bytes, name: str) -> None:
+    def __init__(self, data: bytes, name: str, record_shape: tuple[int, ...]) -> None:
         """Parses a file and starts a session of what was parsed.
+
+        Args:
+            data: of the file.
+            name: of the file, in messages.
+            record_shape: of one record, from which sizes of tensors follow.
 
         Raises:
             ConfigurationError: if onnx or onnxruntime is not installed, the file is none with one input, or
-                it has parts elsewhere, operators that are not standard ONNX, loops as long as a number in it
-                says, or random numbers; or a tensor would be too large.
+                it has parts elsewhere, operators that are not standard ONNX, that repeat others, or random
+                numbers; or a tensor would be too large, or grows by more than the shape of a record.
         """
-        model = checked_model(data, name)
+        model = checked_model(data, name, record_shape)
         import onnxruntime
 
         with _one_line(name):
@@ -62,8 +66,13 @@ class OnnxNetwork:
         return np.asarray(self._session.run(None, {self._taken.name: record.astype(kind)})[0])
 
 
-def checked_model(data: bytes, name: str) -> Any:
+def checked_model(data: bytes, name: str, record_shape: tuple[int, ...] | None = None) -> Any:
     """Parses a file, writes its own functions out, and walks what is then there.
+
+    Args:
+        data: of the file.
+        name: of the file, in messages.
+        record_shape: of one record; None where no network is made, and takes sides as the file states them.
 
     Returns:
         The ``onnx.ModelProto``.
@@ -85,7 +94,7 @@ def checked_model(data: bytes, name: str) -> Any:
         _require_few_operators(model)
         model = inliner.inline_local_functions(model)
         model.DiscardUnknownFields()
-        wrong = next(_wrong_parts(model), None) or _too_large(model)
+        wrong = next(_wrong_parts(model), None) or too_large(model, record_shape)
     if wrong is not None:
         raise ConfigurationError(
             f"{name} must {wrong}. Export the network for inference, in one file: "
@@ -137,23 +146,6 @@ def _require_few_operators(model: Any) -> None:
         raise ValueError(f"it has more than {MOST_OPERATORS} operators when its functions are written out")
 
 
-def _too_large(model: Any) -> str | None:
-    """Says which tensor of known size is too large, such as one that a few bytes ask to be filled.
-
-    Onnxruntime makes tensors that hang on no input before any record comes.
-    """
-    from onnx import shape_inference
-
-    graph = shape_inference.infer_shapes(model, data_prop=True).graph
-    for one in (*graph.value_info, *graph.output):
-        numbers = 1
-        for side in one.type.tensor_type.shape.dim:
-            numbers *= max(side.dim_value, 1)
-        if numbers > MOST_NUMBERS:
-            return f"have tensors of at most {MOST_NUMBERS:,} numbers; {one.name!r} has {numbers:,}"
-    return None
-
-
 def _wrong_parts(message: Any) -> Iterator[str]:
     """Yields what a network must not have, in every message inside it, such as subgraphs and attributes."""
     kind = message.DESCRIPTOR.name
@@ -165,8 +157,8 @@ def _wrong_parts(message: Any) -> Iterator[str]:
         trains = message.op_type == "Dropout" and any(message.input[2:])
         if message.op_type in _RANDOM or trains:
             yield f"draw no random numbers; {message.op_type!r} does"
-        if message.op_type == "Loop":
-            yield "have no operator 'Loop', whose end a number decides"
+        if message.op_type in _REPEATING:
+            yield f"have no operator {message.op_type!r}, which repeats others as often as numbers say"
     for field, value in message.ListFields():
         if field.message_type is not None:
             for inner in value if hasattr(value, "__len__") else (value,):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from discreet.arrays import Float32s
 from discreet.data.transform import mapped_records
 from discreet.errors import ConfigurationError
 from discreet.models.frozen_map import FrozenMap
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 
 _INNER = "features/"
 _TOLERANCE = 1e-4
-_SCALES = ((1.0,), (0.25,), (1e-3,))
+_SCALES = (1.0, 0.25, 1e-3)
+_MORE_SCALES = (*_SCALES, -1.0, 30.0, 0.0)
+_SCORES_APART, _FEATURES_APART = 1e-5, 1e-4
 
 
 class _Residual(nn.Module):
@@ -73,7 +77,7 @@ def torch_map(model: Model, record_shape: tuple[int, ...] | None) -> Mapped:
             pass
         case _:
             raise no_module
-    made, probe = Mapped(network, shape, bound or 1.0).eval(), _public(shape)
+    made, probe = Mapped(network, shape, bound or 1.0).eval(), _public(shape, _SCALES)
     try:
         with torch.no_grad():
             together = made(torch.from_numpy(probe)).numpy()
@@ -142,6 +146,75 @@ def onnx_map(model: Model, opset: int, target: str) -> tuple[list[Any], list[Nod
     return [helper.make_tensor_value_info("features", TensorProto.FLOAT, ["rows", *shape])], [step]
 
 
+def require_alike(model: Model, program: ModelProto, record_shape: tuple[int, ...] | None) -> None:
+    """Refuses a program around an ONNX file that gives public records other features or scores than we do.
+
+    Onnx's converter of versions changes what some operators compute, such as ``Resize`` of version 10.
+
+    Args:
+        model: with its public network.
+        program: what `onnx_map` is a part of.
+        record_shape: of a record, where the file leaves a side of it open.
+
+    Raises:
+        ConfigurationError: if they differ, or the shape is missing.
+    """
+    import onnxruntime
+    from onnx import helper
+
+    sides = program.graph.input[0].type.tensor_type.shape.dim[1:]
+    stated = all(side.dim_value for side in sides)
+    shape = tuple(side.dim_value for side in sides) if stated else _record_shape(model, record_shape)
+    if record_shape not in (None, shape):
+        raise ConfigurationError(
+            f"--record-shape must be left out, or {shape} as the ONNX file says; got {record_shape}."
+        )
+    seen = type(program)()
+    seen.CopyFrom(program)
+    scan = next(node for node in program.graph.node if node.op_type == "Scan")
+    seen.graph.output.append(helper.make_empty_tensor_value_info(scan.output[0]))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(
+        seen.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    odd = _public(shape, (1.0,))
+    odd.flat[0] = np.nan
+    if not all(_alike(model, session, one[None]) for one in (*_public(shape, _MORE_SCALES), *odd)):
+        raise ConfigurationError(
+            "an exported program must answer public records as the model does; this one does not, for onnx "
+            "cannot put the feature network into newer operators unchanged. Load the model with "
+            "discreet.load_model."
+        )
+
+
+def _alike(model: Model, session: Any, record: Float32s) -> bool:
+    """Says whether a program gives a record the features and scores that we do; it may raise where ours does.
+
+    Features are compared as well: a head may be so sure that scores do not show them.
+    """
+    finite, maps = np.nan_to_num(record, nan=0.0), model.maps
+    if maps is None:
+        return False
+    maps.notes()
+    own, _ = maps.of(record.shape[1:])
+    features = np.nan_to_num(own(finite), nan=0.0, posinf=0.0, neginf=0.0)
+    raised = bool(maps.notes())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = model.predict(record) if model.outcome is not None else model.predict_proba(record)
+    try:
+        *_, scored, found = session.run(None, {"features": record})
+    except Exception:  # of compiled code
+        return raised
+    near = _SCORES_APART * (1.0 if model.outcome is None else model.outcome.half)
+    far = _FEATURES_APART * max(1.0, float(np.abs(features).max(initial=0.0)))
+    return bool(
+        np.allclose(scored, scores, rtol=0.0, atol=near)
+        and np.allclose(np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0), features, rtol=0.0, atol=far)
+    )
+
+
 def _inputs(model: ModelProto) -> list[Any]:
     """Returns the inputs that are not initializers."""
     held = {one.name for one in model.graph.initializer}
@@ -181,7 +254,7 @@ def _record_shape(model: Model, given: tuple[int, ...] | None) -> tuple[int, ...
     return given
 
 
-def _public(shape: tuple[int, ...]) -> Any:
+def _public(shape: tuple[int, ...], scales: tuple[float, ...]) -> Float32s:
     """Returns a few public records of different scales."""
-    drawn = np.random.default_rng(0).uniform(size=(len(_SCALES), math.prod(shape)))
-    return (np.array(_SCALES) * drawn).astype(np.float32).reshape(-1, *shape)
+    drawn = np.random.default_rng(0).uniform(size=(len(scales), math.prod(shape)))
+    return (np.array(scales)[:, None] * drawn).astype(np.float32).reshape(-1, *shape)

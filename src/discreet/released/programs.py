@@ -22,7 +22,7 @@ from discreet.data.columns import Days
 from discreet.errors import ConfigurationError
 from discreet.models.adapters import merged
 from discreet.plan.uncalibrated import ENTRY
-from discreet.released.feature_network import is_composed, of_onnx, onnx_map, torch_map
+from discreet.released.feature_network import is_composed, of_onnx, onnx_map, require_alike, torch_map
 from discreet.released.model import Model
 from discreet.released.scorer import ArrayScorer, TableScorer, numeric_columns, text_columns
 
@@ -109,11 +109,12 @@ def onnx_program(model: Model, record_shape: tuple[int, ...] | None = None) -> b
 
     Args:
         model: what is exported.
-        record_shape: of a record, where a public network of torch that is here makes features of arrays.
+        record_shape: of a record, where a public network that is here makes features of arrays; of an ONNX
+            file only if it leaves a side of a record open.
 
     Raises:
-        ConfigurationError: if onnx is not installed, torch cannot trace the network, or ONNX has not what it
-            computes.
+        ConfigurationError: if onnx is not installed, torch cannot trace the network, ONNX has not what it
+            computes, or a program around an ONNX file answers public records otherwise than the model.
     """
     try:
         import onnx
@@ -134,6 +135,8 @@ def onnx_program(model: Model, record_shape: tuple[int, ...] | None = None) -> b
         )
         program = _with_cells(model, traced, made.model_proto)
         onnx.checker.check_model(program, full_check=True)
+    if of_onnx(model):
+        require_alike(model, program, record_shape)
     return bytes(program.SerializeToString())
 
 
@@ -146,7 +149,7 @@ def _traced(model: Model, record_shape: tuple[int, ...] | None, *, by_onnx: bool
     mapped = None
     if is_composed(model) and not by_onnx:
         mapped = torch_map(model, record_shape)
-    elif record_shape is not None:
+    elif record_shape is not None and not by_onnx:
         raise ConfigurationError(
             "--record-shape must be left out: no network of torch is a part of this program, or its public "
             "weights are not here."

@@ -11,8 +11,11 @@ from discreet.errors import DiscreetError
 from discreet.quality import NumberQuality, Quality, quality_from_json
 from discreet.quality.intervals import Interval, proportion, wilson
 from discreet.quality.levels import assess_levels
+from discreet.quality.quality import MOST_CLASSES
 from discreet.verify.evidence import Evidence, stated_measurements
 from discreet.verify.finding import Basis, Finding, VerificationFailure
+
+_Claim = tuple[str, object, object]  # its name, what follows, what is stated
 
 
 def check_quality(evidence: Evidence) -> Finding:
@@ -25,7 +28,9 @@ def check_quality(evidence: Evidence) -> Finding:
         _wrong_shares(evidence, quality) if isinstance(quality, Quality) else _wrong_errors(evidence, quality)
     )
     if wrong:
-        raise VerificationFailure(f"evaluation.json: {wrong!r} must follow from its counts and the metrics.")
+        raise VerificationFailure(
+            f"evaluation.json: {wrong!r} must follow from its counts, the metrics and the plan."
+        )
     return Finding(
         "evaluation.json",
         Basis.SEALED,
@@ -56,47 +61,51 @@ def _wrong_errors(evidence: Evidence, quality: NumberQuality) -> str | None:
 
 
 def _wrong_shares(evidence: Evidence, quality: Quality) -> str | None:
-    """Returns the name of a number that does not follow from the counts."""
-    data, counts = evidence.run.plan.data, np.array(quality.confusion)
+    """Returns the name of a number, or of names, that does not follow from the counts or the plan."""
+    wrong = _wrong_names(evidence, quality)
+    if wrong is not None:
+        return wrong
+    counts = np.array(quality.confusion)
     right = int(np.trace(counts)) if counts.size else round(quality.accuracy.value * quality.records)
-    again: dict[str, object] = {"accuracy": proportion(right, quality.records)}
-    said: dict[str, object] = {"accuracy": quality.accuracy}
-    # Names are the plan's, so that none can state a number.
-    if quality.classes:
-        again["classes"] = tuple(data.classes or map(str, range(len(quality.classes))))
-        said["classes"] = tuple(one.name for one in quality.classes)
-    if quality.labels:
-        again["labels"], said["labels"] = data.labels, tuple(one.second.name for one in quality.labels)
+    claims: list[_Claim] = [("accuracy", proportion(right, quality.records), quality.accuracy)]
     if counts.size:
-        again |= {"records": int(counts.sum())}
-        said |= {"records": quality.records}
+        claims.append(("records", int(counts.sum()), quality.records))
     for number, one in enumerate(quality.classes):
         hits, own, named = counts[number, number], counts[number].sum(), counts[:, number].sum()
-        again[one.name] = (int(own), wilson(hits, own), wilson(hits, named))
-        said[one.name] = (one.records, one.recall, one.precision)
+        shares = (int(own), wilson(hits, own), wilson(hits, named))
+        claims.append((one.name, shares, (one.records, one.recall, one.precision)))
     if quality.levels is not None and counts.size:
         labels, named = (np.repeat(place.ravel(), counts.ravel()) for place in np.indices(counts.shape))
-        found = assess_levels(named, labels)
-        again["levels"] = (found.error.value, found.constant_error, found.kappa)
-        said["levels"] = (quality.levels.error.value, quality.levels.constant_error, quality.levels.kappa)
+        both = assess_levels(named, labels), quality.levels
+        claims.append(("levels", *((one.error.value, one.constant_error, one.kappa) for one in both)))
     measured = _measured(evidence, "accuracy")
-    again |= measured
-    said |= dict.fromkeys(measured, quality.accuracy.value)
+    claims += [(where, found, quality.accuracy.value) for where, found in measured.items()]
     if quality.persons is not None:
         # How records of one person go together is not in the counts.
-        again, said = _values(again), _values(said)
-    return next((name for name in again if not _alike(again[name], said[name])), None)
+        claims = [(name, _value(again), _value(said)) for name, again, said in claims]
+    return next((name for name, again, said in claims if not _alike(again, said)), None)
 
 
-def _values(stated: dict[str, object]) -> dict[str, object]:
+def _wrong_names(evidence: Evidence, quality: Quality) -> str | None:
+    """Returns what is not named or counted as the plan does, so that no name can state a number."""
+    data, number = evidence.run.plan.data, evidence.run.plan.facts.num_classes
+    several = tuple(data.labels) if data.several else ()
+    few = number <= MOST_CLASSES and not several
+    classes = tuple(data.classes or map(str, range(number))) if few else ()
+    rows = {len(quality.confusion), *map(len, quality.confusion)}
+    claims: dict[str, tuple[object, object]] = {
+        "classes": (classes, tuple(one.name for one in quality.classes)),
+        "labels": (several, tuple(one.second.name for one in quality.labels or ())),
+        "confusion": ({len(classes)}, rows),
+    }
+    return next((name for name, (again, said) in claims.items() if again != said), None)
+
+
+def _value(stated: object) -> object:
     """Returns the same without the ends of intervals."""
-
-    def value(one: object) -> object:
-        if isinstance(one, Interval):
-            return one.value
-        return tuple(map(value, one)) if isinstance(one, tuple) else one
-
-    return {name: value(one) for name, one in stated.items()}
+    if isinstance(stated, Interval):
+        return stated.value
+    return tuple(map(_value, stated)) if isinstance(stated, tuple) else stated
 
 
 def _alike(one: object, other: object) -> bool:

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, save_model
+from onnx import TensorProto, helper, load_model, load_model_from_string, save_model
 
 from discreet.errors import ConfigurationError
 from discreet.models import frozen_map
 from discreet.models.frozen_map import FrozenMap
+from discreet.models.onnx_file import checked_model
 from discreet.models.public_weights import PublicWeights
 
 RECORDS = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
@@ -175,6 +176,49 @@ FILLED = [
     helper.make_node("ReduceSum", ["filled"], ["total"], keepdims=0),
     helper.make_node("Add", ["x", "total"], ["y"]),
 ]
+
+
+def _sizes(name: str, *sides: int) -> TensorProto:
+    return helper.make_tensor(name, TensorProto.INT64, [len(sides)], sides)
+
+
+def _filled_branch(size: int) -> Any:
+    """A branch that fills a tensor."""
+    nodes = [
+        helper.make_node("Constant", [], ["t"], value=_sizes("t", size)),
+        helper.make_node("ConstantOfShape", ["t"], ["in a branch"]),
+        helper.make_node("ReduceSum", ["in a branch"], [f"s{size}"], keepdims=0),
+    ]
+    output = helper.make_tensor_value_info(f"s{size}", TensorProto.FLOAT, [])
+    return helper.make_graph(nodes, f"fills {size}", [], [output])
+
+
+BRANCHES = [
+    helper.make_node(
+        "If", ["c"], ["total"], then_branch=_filled_branch(1 << 33), else_branch=_filled_branch(1)
+    ),
+    FILLED[-1],
+]
+ROUNDABOUT = [
+    helper.make_node("Cast", ["s"], ["f"], to=TensorProto.FLOAT),
+    helper.make_node("Sqrt", ["f"], ["root"]),
+    helper.make_node("Mul", ["root", "root"], ["square"]),
+    helper.make_node("Cast", ["square"], ["t"], to=TensorProto.INT64),
+    helper.make_node("ConstantOfShape", ["t"], ["filled"]),
+    *FILLED[1:],
+]
+BY_A_RECORD = [
+    helper.make_node("ReduceMax", ["x"], ["f"], keepdims=0),
+    helper.make_node("Cast", ["f"], ["whole"], to=TensorProto.INT64),
+    helper.make_node("Reshape", ["whole", "one"], ["s"]),
+    *FILLED,
+]
+MANY = [
+    *(helper.make_node("ConstantOfShape", ["s"], [f"f{place}"]) for place in range(5)),
+    helper.make_node("Sum", [f"f{place}" for place in range(5)], ["filled"]),
+    *FILLED[1:],
+]
+SCANNED = helper.make_node("Scan", ["x"], ["y"], body=_branch(HERE, "w"), num_scan_inputs=1)
 NOISE = [helper.make_node("RandomNormalLike", ["x"], ["r"]), helper.make_node("Add", ["x", "r"], ["y"])]
 
 
@@ -204,6 +248,24 @@ NOISE = [helper.make_node("RandomNormalLike", ["x"], ["r"]), helper.make_node("A
             },
             "must have tensors of at most 268,435,456 numbers; 'filled' has 1,099,511,627,776",
         ),
+        (
+            {"nodes": BRANCHES, "tensors": [TRUE]},
+            "at most 268,435,456 numbers; 'in a branch' has 8,589,934,592",
+        ),
+        ({"nodes": ROUNDABOUT, "tensors": [_sizes("s", 1 << 34)]}, "'filled' has 17,179,869,184"),
+        (
+            {"nodes": [helper.make_node("Expand", ["x", "s"], ["y"])], "tensors": [_sizes("s", 1 << 30, 3)]},
+            "'y' has 3,221,225,472",
+        ),
+        (
+            {"nodes": BY_A_RECORD, "tensors": [_sizes("one", 1)]},
+            r"must say how large its tensors are for a record of shape \(3,\); of 'filled', by 'ConstantOfSh",
+        ),
+        (
+            {"nodes": MANY, "tensors": [_sizes("s", 1 << 28)]},
+            "must have at most 1,073,741,824 numbers that hang on no record",
+        ),
+        ({"nodes": [SCANNED]}, "must have no operator 'Scan'"),
         ({"nodes": DOUBLED, "rows": 2}, "must take a batch of one record"),
     ],
 )
@@ -212,6 +274,38 @@ def test_what_is_no_function_of_one_record_is_refused(
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
         FrozenMap.onnx(written(tmp_path, **parts), (3,))
+
+
+def test_what_a_file_says_of_its_sizes_counts_for_nothing(tmp_path: Path) -> None:
+    weights = written(tmp_path, FILLED, tensors=[_sizes("s", 1 << 33)])
+    model = load_model(weights.path)
+    model.graph.value_info.append(helper.make_tensor_value_info("filled", TensorProto.FLOAT, [1]))
+    save_model(model, weights.path)
+    with pytest.raises(ConfigurationError, match="'filled' has 8,589,934,592"):
+        FrozenMap.onnx(PublicWeights(weights.path, None), (3,))
+
+
+def test_sizes_that_a_network_works_out_from_its_batch_are_known(tmp_path: Path) -> None:
+    """As torch writes ``expand(len(x), -1)``: where -1 stands, a side stays as it is."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["sides"]),
+        helper.make_node("Gather", ["sides", "first"], ["rows"]),
+        helper.make_node("Concat", ["rows", "kept"], ["wanted"], axis=0),
+        helper.make_node("Equal", ["wanted", "kept"], ["is kept"]),
+        helper.make_node("Where", ["is kept", "one", "wanted"], ["to"]),
+        helper.make_node("Expand", ["w", "to"], ["more"]),
+        helper.make_node("Add", ["x", "more"], ["y"]),
+    ]
+    tensors = [_sizes("first", 0), _sizes("kept", -1), _sizes("one", 1), HERE]
+    found = FrozenMap.onnx(written(tmp_path, nodes, tensors=tensors), (3,))
+    np.testing.assert_allclose(found(RECORDS), RECORDS + 1.0, rtol=1e-6)
+
+
+def test_fields_that_nobody_walked_do_not_run(tmp_path: Path) -> None:
+    """A newer format's, say, which onnxruntime knows and the onnx that walks the file does not."""
+    data = Path(written(tmp_path, DOUBLED).path).read_bytes() + b"\xc2\x3e\x06hidden"
+    assert b"hidden" in load_model_from_string(data).SerializeToString()
+    assert b"hidden" not in checked_model(data, "f.onnx", (3,)).SerializeToString()
 
 
 def test_other_files_are_refused_before_they_are_parsed(

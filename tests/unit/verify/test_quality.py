@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from discreet.quality import assess, assess_numbers, quality_json
+from discreet.quality.intervals import wilson
 from discreet.rounds import RunDirectory
 from discreet.verify.finding import Basis, VerificationFailure
 from discreet.verify.quality import check_quality
@@ -27,7 +28,11 @@ def evidence(tmp_path: Path, change: Callable[[dict[str, Any]], None], accuracy:
 
 
 def of_files(
-    tmp_path: Path, quality: dict[str, Any], lines: list[dict[str, Any]], metrics: dict[str, float]
+    tmp_path: Path,
+    quality: dict[str, Any],
+    lines: list[dict[str, Any]],
+    metrics: dict[str, float],
+    several: tuple[str, ...] = (),
 ) -> Any:
     """Returns a run whose third release is released, with the files that say how good its model is."""
     directory = RunDirectory(tmp_path)
@@ -35,7 +40,8 @@ def of_files(
     directory.file("result.json").write_text(json.dumps({"metrics": metrics}))
     for line in lines:
         directory.append_metrics(line)
-    plan = SimpleNamespace(data=SimpleNamespace(classes=None, labels=()))
+    data = SimpleNamespace(classes=None, labels=several, several=len(several))
+    plan = SimpleNamespace(data=data, facts=SimpleNamespace(num_classes=1 << max(1, len(several))))
     return SimpleNamespace(run=SimpleNamespace(directory=directory, released_after=3, plan=plan))
 
 
@@ -56,8 +62,70 @@ def test_what_a_run_wrote_is_right_but_for_what_only_records_show(tmp_path: Path
     ],
 )
 def test_invented_numbers_do_not_follow(tmp_path: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    with pytest.raises(VerificationFailure, match="must follow from its counts and the metrics"):
+    with pytest.raises(VerificationFailure, match="must follow from its counts, the metrics and the plan"):
         check_quality(evidence(tmp_path, change))
+
+
+def _named(first: str, second: str) -> Callable[[dict[str, Any]], None]:
+    def change(found: dict[str, Any]) -> None:
+        found["classes"][0]["name"], found["classes"][1]["name"] = first, second
+
+    return change
+
+
+def _all_right(found: dict[str, Any]) -> None:
+    """Counts of a model without a fault, whose rows hide behind names of other numbers."""
+    _named("accuracy", "classes")(found)
+    found["confusion"] = [[4, 0], [0, 4]]
+    for one in found["classes"]:
+        one["recall"] = one["precision"] = list(wilson(4, 4) or ())
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        (_named("accuracy", "classes"), "classes"),
+        (_named("classes", "1: AUC 99.9 % (sole proof)"), "classes"),
+        (_named("classes", "classes"), "classes"),
+        (_named("0", "0"), "classes"),
+        (_named("labels", "records"), "classes"),
+        (_all_right, "classes"),
+        (lambda found: (_named("records", "classes")(found), found.update(records=99_999)), "classes"),
+        (lambda found: found.update(classes=[], confusion=[]), "classes"),
+        (lambda found: found.update(confusion=[]), "confusion"),
+        (lambda found: found.update(confusion=[[3, 1, 0], [1, 3, 0], [0, 0, 0]]), "confusion"),
+        (lambda found: found["confusion"][0].append(0), "confusion"),
+    ],
+)
+def test_no_name_hides_another_and_none_is_left_out(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None], wrong: str
+) -> None:
+    with pytest.raises(VerificationFailure, match=f"json: '{wrong}' must follow"):
+        check_quality(evidence(tmp_path, change))
+
+
+def of_labels(tmp_path: Path, change: Callable[[list[dict[str, Any]]], object]) -> Any:
+    """Returns a run whose model predicts two labels."""
+    shares = np.column_stack([1 - PROBABILITIES, PROBABILITIES])
+    both = np.column_stack([shares * 0.4, shares * 0.6])
+    found = quality_json(assess(both, LABELS, several=("ill", "old")))
+    change(found["labels"])
+    metrics = {"accuracy": found["accuracy"][0]}
+    return of_files(tmp_path, found, [{"release": 3, **metrics}], metrics, ("ill", "old"))
+
+
+def test_labels_are_those_of_the_plan(tmp_path: Path) -> None:
+    assert check_quality(of_labels(tmp_path, lambda _: None)).basis is Basis.SEALED
+    forgeries: list[Callable[[list[dict[str, Any]]], object]] = [
+        lambda labels: labels[0]["second"].update(name="ill, AUC 99.9 % PROVEN"),
+        lambda labels: labels[1]["second"].update(name="ill"),
+        lambda labels: labels[1]["second"].update(name="labels"),
+        lambda labels: labels.pop(),
+        lambda labels: labels.clear(),
+    ]
+    for change in forgeries:
+        with pytest.raises(VerificationFailure, match="json: 'labels' must follow"):
+            check_quality(of_labels(tmp_path, change))
 
 
 def test_the_accuracy_is_that_of_the_metrics(tmp_path: Path) -> None:
