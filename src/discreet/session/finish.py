@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,26 @@ from discreet.rounds.judging import (
 from discreet.secagg import Identity
 from discreet.verify import manifest_digest, require_key, seal, seal_report, sign
 
+_LAST = frozenset({
+    "result.json", "answers.csv", "report.json", "report.html", "signature.json", "manifest.json"
+})  # fmt: skip
+
 
 def finish(result: RunResult, identity: Identity | None) -> Path:
-    """Writes result and report, seals all files, and signs them if there is a key; returns the report."""
+    """Writes result and report, signs them if there is a key, and seals all files; returns the report.
+
+    Guarantee:
+        The seal goes first and comes last, so that a run that has one lacks nothing. Wherever this was
+        interrupted, it can be done again, and its files say the same.
+    """
     directory = result.directory.path
-    write_durably(result.directory.file("result.json"), json.dumps(summarise(result), indent=1).encode())
+    result.directory.file("manifest.json").unlink(missing_ok=True)
+    stated = summarise(result)
+    # Whether it is done again is no matter of the result.
+    stated["files"] = [name for name in stated["files"] if name not in _LAST]
+    write_durably(result.directory.file("result.json"), json.dumps(stated, indent=1).encode())
     report = write_report(directory, signer="" if identity is None else identity.public_key.hex())
-    seal(directory)
-    if identity is not None:
-        sign(directory, identity)
+    seal(directory, None if identity is None else partial(sign, directory, identity))
     return report
 
 
