@@ -140,7 +140,8 @@ def carry_out(
 def nothing_left(config: Config, directory: Path, sign: str | Path | None) -> bool:
     """Says whether a training has nothing to go on with: every round is charged, and all files are sealed.
 
-    The seal is the last file that `finish` writes: where it is missing, that is done again. A config that makes another plan is left to the training, which refuses it.
+    The seal is the last file that `finish` writes: where it is missing, that is done again. A config that
+    makes another plan is left to the training, which refuses it.
 
     Raises:
         DiscreetError: if plan or ledger are damaged, or the run was signed by another key than ``sign``.
