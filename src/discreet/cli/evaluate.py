@@ -64,7 +64,9 @@ def evaluate(
     tell_owner(found.notes)
     warning = _NOT_PRIVATE.format(file=rows.name)
     if as_json:
-        typer.echo(json.dumps({**quality_json(found.quality), **_beside(found)}, indent=1))
+        warnings = [one for one in (found.quality.warning, warning) if one]
+        told = {**quality_json(found.quality), **_beside(found), "warnings": warnings}
+        typer.echo(json.dumps(told, indent=1))
         typer.echo(warning, err=True)
         return
     out = console()

@@ -12,6 +12,7 @@ from typing import Any
 from discreet.engines.local import RunResult
 from discreet.plan import composable_cost, load_plan
 from discreet.privacy.wire import to_json
+from discreet.quality.documents import NOT_PRIVATE
 from discreet.report import state_budgets, write_report
 from discreet.rounds import RunDirectory
 from discreet.rounds.directory import write_durably
@@ -99,6 +100,7 @@ def summarise(result: RunResult) -> dict[str, Any]:
         "composable": composable_cost(result.plan),
         **({} if said is None else {"held_out": said.to_json()}),
         "metrics": result.metrics,
+        **({"metrics_note": NOT_PRIVATE} if result.metrics else {}),
         "comparison": None if result.comparison is None else result.comparison.to_json(),
         "files": sorted(path.name for path in result.directory.path.iterdir()),
     }

@@ -137,6 +137,7 @@ def test_the_numbers_of_an_evaluation_are_scikit_learns(
     assert found["too_sure_by"][0] == pytest.approx(stated - found["accuracy"][0])
     assert found["calibration_error"] >= abs(found["too_sure_by"][0])
     assert "not private" in found["note"]
+    assert any("exact functions of labelled.csv, and not private" in line for line in found["warnings"])
     shown = discreet("evaluate", run.path, file, "--by", "sex")
     assert "60.0 %" in shown.out
     assert f"calibration error │ {found['calibration_error']:.3f} (by chance about" in shown.out

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +25,10 @@ from discreet.plan.assumptions import NO_CHOSEN_END
 from discreet.plan.counted import parts
 from discreet.plan.follows import require_follows
 from discreet.plan.guaranteed import against
-from discreet.plan.held_out import evaluation_text
+from discreet.plan.held_out import NOT_MEASURED, evaluation_text
 from discreet.plan.order import Order
 from discreet.plan.persons import for_persons
+from discreet.privacy.assumptions import numbered
 from discreet.privacy.ledger import Completed, Intent, LedgerWriter
 from discreet.privacy.notation import epsilon_text
 from discreet.privacy.units import Status
@@ -215,6 +218,28 @@ def test_a_run_is_verified_and_its_page_says_both(evaluated: Run) -> None:
     assert "true-positive rate from 0.5 on" in listed
     assert '"is 0, called 1: count"' in listed
     assert json.loads((evaluated.path / "result.json").read_text())["held_out"]["accuracy"] is not None
+    number = numbered(evaluated.record.guarantees)[NOT_MEASURED]
+    assert f"**Publishing them breaks A{number}**" in model_card(evaluated.path)
+
+
+@pytest.mark.parametrize(
+    ("note", "refused"),
+    [
+        ("not private: exact functions of held-out records, which no guarantee covers", ""),
+        (None, ""),
+        ("covered by the guarantee", "metrics_note"),
+    ],
+    ids=["as written", "of an older run", "another"],
+)
+def test_exact_metrics_say_that_they_are(
+    evaluated: Run, tmp_path: Path, note: str | None, refused: str
+) -> None:
+    copy = shutil.copytree(evaluated.path, tmp_path / "run")
+    stated = json.loads((copy / "result.json").read_text())
+    assert stated.pop("metrics_note").startswith("not private")
+    (copy / "result.json").write_text(json.dumps(stated | ({} if note is None else {"metrics_note": note})))
+    with pytest.raises(VerificationFailure, match=refused) if refused else nullcontext():
+        check_result(Evidence(open_run(copy).record))
 
 
 def test_an_altered_evaluation_is_found(evaluated: Run, tmp_path: Path) -> None:
