@@ -76,7 +76,9 @@ def evaluate(
     warning = _NOT_PRIVATE.format(file=rows.name)
     if as_json:
         of_model = {ENTRY: model.caveat} if model.caveat else {}
-        typer.echo(json.dumps({**quality_json(found.quality), **_beside(found), **of_model}, indent=1))
+        warnings = [one for one in (found.quality.warning, warning) if one]
+        told = {**quality_json(found.quality), **_beside(found), **of_model, "warnings": warnings}
+        typer.echo(json.dumps(told, indent=1))
         typer.echo(warning, err=True)
         return
     out = console()

@@ -15,7 +15,9 @@ AnyQuality = Quality | NumberQuality
 
 _QUALITY: TypeAdapter[Quality] = TypeAdapter(Quality)
 _NUMBERS: TypeAdapter[NumberQuality] = TypeAdapter(NumberQuality)
-_NOTE = "not private: exact functions of held-out records, which no guarantee covers"
+NOT_PRIVATE = "not private: exact functions of held-out records, which no guarantee covers"
+"""The note beside exact measurements, wherever they are kept."""
+
 _METHOD = (
     "95 % intervals: Wilson (proportions, F1, average precision over its positives), Newcombe's method 5 "
     "(area under the ROC curve), Zou and Donner (balanced accuracy), normal (Brier); exact McNemar test"
@@ -66,4 +68,4 @@ def quality_from_json(data: object, *, source: str = "evaluation.json") -> AnyQu
 
 
 def _about(method: str) -> dict[str, Any]:
-    return {"version": _VERSION, "note": _NOTE, "method": method}
+    return {"version": _VERSION, "note": NOT_PRIVATE, "method": method}

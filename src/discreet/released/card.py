@@ -12,9 +12,10 @@ from discreet.data.columns import Column, Days, Numeric
 from discreet.documents import shown
 from discreet.kinds.model_facts import names_own_code
 from discreet.plan import Plan
+from discreet.plan.held_out import NOT_MEASURED
 from discreet.privacy.assumptions import numbered
 from discreet.privacy.notation import delta_text, epsilon_text
-from discreet.quality import AnyQuality, NumberQuality, Quality
+from discreet.quality import NumberQuality, Quality
 from discreet.quality.intervals import Interval, off_by, percents
 from discreet.quality.levels import level_rows
 from discreet.quality.owners import of_persons
@@ -34,6 +35,10 @@ _SIMULATION = (
 _NOT_PRIVATE = (
     "These numbers are exact functions of held-out records, and not private: no guarantee covers them. "
     "Publish them only if that is agreed, or take this section out."
+)
+_BREAKS = (
+    " **Publishing them breaks A{number}**, on which the guarantees above rest: then none of them holds for "
+    "held-out records."
 )
 
 
@@ -61,7 +66,7 @@ def model_card(run: Path) -> str:
         _section("Data", _data(report, rules)),
         _section("Training", _training(report)),
         _section("Privacy", _privacy(report)),
-        _section("Evaluation", _evaluation(report.quality, plan)),
+        _section("Evaluation", _evaluation(report, plan)),
         _section("Limits", _list(does_not_say(report.budget, measured=False))),
         _section("How to use it", _usage(rules, plan)),
         _section("Citation", _citation(report)),
@@ -162,7 +167,8 @@ def _privacy(report: ReportInput) -> str:
     return "\n".join(parts)
 
 
-def _evaluation(quality: AnyQuality | None, plan: Plan) -> str:
+def _evaluation(report: ReportInput, plan: Plan) -> str:
+    quality = report.quality
     if quality is None:
         return "Nothing was measured in the training. `discreet evaluate` does, on records with labels.\n"
     rows = _measures(quality) if isinstance(quality, Quality) else _errors(quality)
@@ -174,9 +180,11 @@ def _evaluation(quality: AnyQuality | None, plan: Plan) -> str:
         else f"Called is the most probable class, from 0.5 on; evaluations under the guarantee call the "
         f"second class from {stated:g} on.\n\n"
     )
+    number = numbered(report.guarantees).get(NOT_MEASURED)
+    breaks = "" if number is None else _BREAKS.format(number=number)
     return (
         f"{warning}{called}On records held out from the training; in brackets 95 % intervals:\n\n"
-        f"{_table(('Measure', 'Value'), rows)}\n{_NOT_PRIVATE}\n"
+        f"{_table(('Measure', 'Value'), rows)}\n{_NOT_PRIVATE}{breaks}\n"
     )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.plan import Plan
 from discreet.privacy.ledger import Completed, Intent, LedgerWriter, Lost, Opened, Resumed, Spending, spending
 from discreet.rounds.directory import RunDirectory, SavedState
 from discreet.rounds.judging import evaluated_from, stops
 from discreet.rounds.record import read_record
-from discreet.rounds.state import Training
+from discreet.rounds.state import Training, announced_digest, initial_state
 
 
 def open_ledger(
@@ -34,6 +36,9 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
     is nothing to go on with, and nothing is appended, unless the last release has no line in the metrics:
     that a process died there is then on record. Nothing is appended either where the saved state is another.
 
+    The state that a release under way led to is in no line of the ledger yet, and taken as it is: but for its
+    model where the release was to change none, which its intent names.
+
     Raises:
         ConfigurationError: if a file of the directory is a link or a device, or holds another plan.
         LedgerError: if the ledger is of another plan or randomness, is broken, or is not of the saved state.
@@ -53,9 +58,11 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
     ledger = LedgerWriter.open(directory.ledger)
     try:
         spent = spending(ledger.entries)
-        _require_state_of(directory, spent)
+        led_to = _led_to(plan, directory, spent.pending)
+        if spent.completed and led_to is None:
+            _state_of(directory, spent.completed[-1])
         if spent.pending is not None:
-            _settle(directory, ledger, spent.pending)
+            _settle(ledger, spent.pending, led_to)
         if not finished(plan, directory, spending(ledger.entries)) or _without_metrics(directory, ledger):
             ledger.append(Resumed(plan.digest()))
     except LedgerError:
@@ -94,22 +101,35 @@ def _state_of(directory: RunDirectory, last: Completed) -> SavedState:
     return saved
 
 
-def _require_state_of(directory: RunDirectory, spent: Spending) -> None:
-    """Refuses a state that neither the last completed release nor the one under way led to."""
-    if spent.completed and not _led_to(directory, spent.pending):
-        _state_of(directory, spent.completed[-1])
+def _led_to(plan: Plan, directory: RunDirectory, pending: Intent | None) -> SavedState | None:
+    """Returns the saved state if it is the one that a release without an end led to.
 
-
-def _led_to(directory: RunDirectory, pending: Intent | None) -> SavedState | None:
-    """Returns the saved state if it is the one that a release without an end led to."""
+    Raises:
+        LedgerError: if that release was to ask about a model, and the state has another one.
+    """
     if pending is None or not directory.state.exists():
         return None
     saved = directory.load_state()
-    return saved if saved.made.release == pending.release else None
+    if saved.made.release != pending.release:
+        return None
+    if not plan.order.trains(pending.release) and _before(plan, saved) != pending.started_from:
+        raise LedgerError("state.safetensors must hold the model that the open release asks about; not so.")
+    return saved
 
 
-def _settle(directory: RunDirectory, ledger: LedgerWriter, pending: Intent) -> None:
-    if (saved := _led_to(directory, pending)) is not None:
+def _before(plan: Plan, saved: SavedState) -> str | None:
+    """Returns the digest of what silos were told before a release that leaves the model as it is."""
+    release = saved.made.release
+    try:
+        after = initial_state(plan, saved.arrays["parameters"]).from_arrays(saved.arrays)
+        before = replace(after, prepared=None) if plan.order.prepares(release) else after
+        return announced_digest(plan, before, release)
+    except (KeyError, ValueError):
+        return None
+
+
+def _settle(ledger: LedgerWriter, pending: Intent, saved: SavedState | None) -> None:
+    if saved is not None:
         ledger.append(Completed(pending.release, saved.made.survivors, saved.made.transcript, saved.digest))
         return
     ledger.append(Lost(pending.release, "the process ended between intent and completion"))

@@ -120,6 +120,12 @@ def round_order(plan: Plan, state: Training, release: int, sequence: int) -> Rou
     return RoundOrder(release, sequence, state.announced(), starts)
 
 
+def announced_digest(plan: Plan, state: Training, release: int) -> str:
+    """Returns the SHA-256 of what silos are told before a release: the newest model, and their map."""
+    own = state.parameters if plan.order.evaluates(release) else state.announced()
+    return RoundOrder(release, 0, own, prepared=told(plan, state)).context().hex()
+
+
 def update(
     plan: Plan, state: Training, release: int, outcome: RoundSum, rotation: Rotation | None = None
 ) -> Training:

@@ -31,7 +31,7 @@ from discreet.rounds.engine import Engine, RoundOrder, RoundSum
 from discreet.rounds.judging import HeldOut, held_out
 from discreet.rounds.origin import origin_of
 from discreet.rounds.phases import RoundSeconds, Stopwatch
-from discreet.rounds.state import Training, judge, over, prepare, round_order, told, update
+from discreet.rounds.state import Training, announced_digest, judge, over, prepare, round_order, told, update
 
 # Attempts at one round; or, by a timetable, sums one after the other.
 _MOST_FAILURES_IN_A_ROW = 3
@@ -184,12 +184,6 @@ class _Release:
     number: int
     state: Training
 
-    @property
-    def announced(self) -> bytes:
-        """The digest of the newest values that silos are told: model, and what prepares their records."""
-        own = self.state.parameters if self.plan.order.evaluates(self.number) else self.state.announced()
-        return RoundOrder(self.number, 0, own, prepared=told(self.plan, self.state)).context()
-
     def order(self, place: int) -> RoundOrder:
         """Returns what the server asks, ``place`` naming the randomness."""
         if self.plan.order.evaluates(self.number):
@@ -224,7 +218,8 @@ def _secure_sum(
     for attempt in range(_MOST_FAILURES_IN_A_ROW):
         permit()
         place = wanted.place(ledger.entries)
-        ledger.append(Intent(wanted.number, wanted.announced.hex()))
+        started_from = announced_digest(wanted.plan, wanted.state, wanted.number)
+        ledger.append(Intent(wanted.number, started_from))
         try:
             return engine.sum_round(wanted.order(place)), place
         except UnmaskingIncomplete:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from discreet.engines.local import RunResult
 from discreet.plan import composable_cost, load_plan
 from discreet.privacy.wire import to_json
+from discreet.quality.documents import NOT_PRIVATE
 from discreet.report import state_budgets, write_report
 from discreet.rounds import RunDirectory
 from discreet.rounds.directory import write_durably
@@ -24,15 +26,26 @@ from discreet.rounds.judging import (
 from discreet.secagg import Identity
 from discreet.verify import manifest_digest, require_key, seal, seal_report, sign
 
+_LAST = frozenset({
+    "result.json", "answers.csv", "report.json", "report.html", "signature.json", "manifest.json"
+})  # fmt: skip
+
 
 def finish(result: RunResult, identity: Identity | None) -> Path:
-    """Writes result and report, seals all files, and signs them if there is a key; returns the report."""
+    """Writes result and report, signs them if there is a key, and seals all files; returns the report.
+
+    Guarantee:
+        The seal goes first and comes last, so that a run that has one lacks nothing. Wherever this was
+        interrupted, it can be done again, and its files say the same.
+    """
     directory = result.directory.path
-    write_durably(result.directory.file("result.json"), json.dumps(summarise(result), indent=1).encode())
+    result.directory.file("manifest.json").unlink(missing_ok=True)
+    stated = summarise(result)
+    # Whether it is done again is no matter of the result.
+    stated["files"] = [name for name in stated["files"] if name not in _LAST]
+    write_durably(result.directory.file("result.json"), json.dumps(stated, indent=1).encode())
     report = write_report(directory, signer="" if identity is None else identity.public_key.hex())
-    seal(directory)
-    if identity is not None:
-        sign(directory, identity)
+    seal(directory, None if identity is None else partial(sign, directory, identity))
     return report
 
 
@@ -87,6 +100,7 @@ def summarise(result: RunResult) -> dict[str, Any]:
         "composable": composable_cost(result.plan),
         **({} if said is None else {"held_out": said.to_json()}),
         "metrics": result.metrics,
+        **({"metrics_note": NOT_PRIVATE} if result.metrics else {}),
         "comparison": None if result.comparison is None else result.comparison.to_json(),
         "files": sorted(path.name for path in result.directory.path.iterdir()),
     }

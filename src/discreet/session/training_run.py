@@ -138,15 +138,16 @@ def carry_out(
 
 
 def nothing_left(config: Config, directory: Path, sign: str | Path | None) -> bool:
-    """Says whether a training has nothing to go on with: every round is charged, and its result is written.
+    """Says whether a training has nothing to go on with: every round is charged, and all files are sealed.
 
-    A config that makes another plan is left to the training, which refuses it.
+    The seal is the last file that `finish` writes: where it is missing, that is done again. A config that
+    makes another plan is left to the training, which refuses it.
 
     Raises:
         DiscreetError: if plan or ledger are damaged, or the run was signed by another key than ``sign``.
     """
     run = RunDirectory(directory)
-    if not (run.file("result.json").is_file() and run.plan.is_file()):
+    if not all(run.file(name).is_file() for name in ("manifest.json", "result.json", "plan.json")):
         return False
     require_key(directory, None if sign is None else load_key(Path(sign)))
     record = read_record(directory)

@@ -318,9 +318,9 @@ class Silo:
             )
         except (OwnCodeFailed, UnusableRecords) as error:
             reason = str(error)
-        except (DiscreetError, KeyboardInterrupt, SystemExit):
+        except DiscreetError:
             raise
-        except BaseException as error:  # panics of compiled code too
+        except BaseException as error:  # panics of compiled code too, and what else would end the process
             reason = f"{type(error).__name__}: {error}"
         log(f"ATTENTION: the records could not be read, so this silo takes part without any; {reason}")
         return nothing(plan)

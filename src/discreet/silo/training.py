@@ -251,10 +251,10 @@ class SiloTraining:
         purpose = self._purpose(start.terms.round_index, start.terms.attempt, parameters)
         try:
             values = self._early.take(purpose, lambda: self._values(purpose, parameters))
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # panics of compiled code too
-            # A silo that fell silent would tell what its records hold. Noise alone tells nothing.
+        except BaseException as error:
+            # Panics of compiled code too, and what else would end the process: signals raise nothing in a
+            # serving silo, so it comes from code that runs on records. A silo that fell silent would tell
+            # what they hold. Noise alone tells nothing.
             self._log(
                 f"ATTENTION: training failed, so this silo contributes noise only; "
                 f"{type(error).__name__}: {error}"

@@ -11,6 +11,7 @@ from discreet.engines.local.measure import measured_names
 from discreet.plan import composable_cost, guarantees_after
 from discreet.privacy.ledger import Completed, Resumed
 from discreet.privacy.wire import to_json
+from discreet.quality.documents import NOT_PRIVATE
 from discreet.rounds import measurements
 from discreet.rounds.judging import (
     Evaluated,
@@ -116,6 +117,8 @@ def check_result(evidence: Evidence) -> Finding:
     # Runs from before they were written have none.
     if "composable" in stated:
         found["composable"] = composable_cost(plan)
+    if "metrics_note" in stated and stated.get("metrics"):
+        found["metrics_note"] = NOT_PRIVATE
     if "evaluations" in stated:
         found["evaluations"] = summary_of_evaluations(plan, spent)
     lines = {line["release"]: line for line in directory.read_metrics()}

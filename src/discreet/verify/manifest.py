@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,15 +38,22 @@ class Manifest:
         return (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
 
 
-def seal(directory: Path) -> str:
+def seal(directory: Path, attest: Callable[[str], None] | None = None) -> str:
     """Writes the manifest of a finished run and returns its digest.
+
+    Args:
+        directory: of the run.
+        attest: writes whatever must be there when the manifest is; it is told the digest.
 
     Raises:
         VerificationFailure: if a file that every finished run has is missing.
         LedgerError: if the ledger's chain is broken.
     """
     names = [*REQUIRED, *(name for name in OPTIONAL if (directory / name).exists())]
-    return _write(directory, Manifest(_head(directory), _digests(directory, names)))
+    manifest = Manifest(_head(directory), _digests(directory, names))
+    if attest is not None:
+        attest(_digest(manifest))
+    return _write(directory, manifest)
 
 
 def seal_report(directory: Path) -> str | None:
@@ -73,7 +80,7 @@ def read_manifest(directory: Path) -> Manifest:
     except OSError:
         raise VerificationFailure(
             f"{MANIFEST} must be there: the run has not finished. Go on with: discreet run CONFIG --out "
-            f"{directory} --resume"
+            f"{directory} --resume; or, of a server, with: discreet consortium finish SERVER"
         ) from None
     try:
         document = read_json(data)
@@ -90,7 +97,7 @@ def read_manifest(directory: Path) -> Manifest:
 
 def manifest_digest(directory: Path) -> str:
     """Returns the SHA-256 of the manifest, which stands for every byte of the run."""
-    return hashlib.sha256(read_manifest(directory).serialise()).hexdigest()
+    return _digest(read_manifest(directory))
 
 
 def check_manifest(directory: Path, ledger_head: str) -> None:
@@ -120,9 +127,12 @@ def foreign_files(directory: Path) -> list[str]:
 
 
 def _write(directory: Path, manifest: Manifest) -> str:
-    data = manifest.serialise()
-    write_durably(directory / MANIFEST, data)
-    return hashlib.sha256(data).hexdigest()
+    write_durably(directory / MANIFEST, manifest.serialise())
+    return _digest(manifest)
+
+
+def _digest(manifest: Manifest) -> str:
+    return hashlib.sha256(manifest.serialise()).hexdigest()
 
 
 def _head(directory: Path) -> str:

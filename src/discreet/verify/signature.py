@@ -39,13 +39,18 @@ class RunSignature:
         return (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
 
 
-def sign(directory: Path, identity: Identity) -> None:
-    """Signs a sealed run.
+def sign(directory: Path, identity: Identity, digest: str | None = None) -> None:
+    """Signs a run.
+
+    Args:
+        directory: of the run.
+        identity: who signs.
+        digest: of the manifest that is about to be written; left out, that of the one which is there.
 
     Raises:
         VerificationFailure: if the run was never sealed.
     """
-    signature = identity.sign(_signed(directory)).hex()
+    signature = identity.sign(_signed(digest or manifest_digest(directory))).hex()
     document = RunSignature(identity.public_key.hex(), signature).serialise()
     write_durably(directory / SIGNATURE, document)
 
@@ -107,7 +112,7 @@ def check_signature(directory: Path, key: str | None) -> Finding:
         )
     try:
         public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(found.public_key))
-        public.verify(bytes.fromhex(found.signature), _signed(directory))
+        public.verify(bytes.fromhex(found.signature), _signed(manifest_digest(directory)))
     except (ValueError, InvalidSignature):
         raise VerificationFailure(
             f"{SIGNATURE} must be a signature of this manifest; it is not. The run was altered, or written "
@@ -117,6 +122,6 @@ def check_signature(directory: Path, key: str | None) -> Finding:
     return Finding("signature", Basis.SIGNED, f"of the manifest, by {whose}")
 
 
-def _signed(directory: Path) -> bytes:
+def _signed(digest: str) -> bytes:
     """Returns the bytes that are signed: their purpose, and the manifest's digest."""
-    return _PURPOSE + bytes.fromhex(manifest_digest(directory))
+    return _PURPOSE + bytes.fromhex(digest)

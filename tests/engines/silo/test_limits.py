@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime, time, timedelta
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ from discreet.engines.flower.engine import FlowerEngine
 from discreet.errors import NotEnoughSurvivors
 from discreet.models import build_model, flatten
 from discreet.plan import Plan
+from discreet.plan.order import EVALUATION
 from discreet.privacy.ledger import Entry, Intent, Opened, Resumed, read_ledger, spending
 from discreet.privacy.wire import digest
 from discreet.randomness import SeededRandom
@@ -22,7 +26,7 @@ from discreet.rounds import RoundOrder
 from discreet.secagg import RoundTerms
 from discreet.secagg.codec import decode, encode
 from discreet.secagg.messages import ConfirmSet, RoundStart
-from discreet.silo.policy import load_policy
+from discreet.silo.policy import Charge, load_policy
 from discreet.silo.requests import Deliver, Propose, Refused, Request
 from discreet.silo.silo import Surroundings, open_silo
 from discreet.silo.spending import odometer
@@ -93,6 +97,48 @@ def test_attempts_that_came_to_nothing_use_the_budget_up(
         load_policy(consortium.folder.policy(NAME)), entries(consortium), datetime.now(UTC).date()
     )
     assert changed.unfixed.startswith("'budget.retries' must be written down before the first contribution")
+
+
+def test_each_side_may_be_tried_again_once_and_no_more(
+    make_consortium: Any, small_config: Any, direct_wire: type[DirectWire]
+) -> None:
+    """A training with evaluations, of which a year's limit and that of all years are just what it costs."""
+    consortium = make_consortium(small_config(evaluate={"every": 2, "epsilon": 1.5, "bins": 8}))
+    plan, path = consortium.plan, consortium.folder.policy(NAME)
+    charge = Charge(plan, load_policy(path).require.max_colluding, NAME, retries=1)
+    most, delta = charge.whole.epsilon * (1 + 1e-9), load_policy(path).budget.max_delta
+    for key in ("max_epsilon", "max_epsilon_per_training"):
+        old = next(line for line in path.read_text().splitlines() if line.startswith(f"{key} = "))
+        consortium.edit_policy(NAME, old, f"{key} = {most!r}")
+    year = f"max_epsilon_per_year = {most!r}\nmax_delta_per_year = {delta!r}"
+    consortium.edit_policy(NAME, "[budget]", f"[budget]\nretries = 1\n{year}")
+    wire = direct_wire(consortium.silos)
+    made, attempts = engine(consortium, wire), count(1)
+
+    def tries(release: int, *, unmasked: bool) -> None:
+        wire.tamper = lambda _, request: (
+            request if unmasked or not isinstance(request, Deliver) or request.parameters else None
+        )
+        with nullcontext() if unmasked else pytest.raises(NotEnoughSurvivors):
+            made.sum_round(order(plan, release, next(attempts)))
+        wire.tamper = lambda _, request: request
+
+    for release in range(1, plan.releases + 1):
+        if release in (2, 3):  # a round, and the evaluation behind it
+            tries(release, unmasked=False)
+        tries(release, unmasked=True)
+    counts = Counter(entry.part for entry in entries(consortium) if isinstance(entry, Intent))
+    assert counts == {None: plan.rounds + 1, EVALUATION: 3}
+    assert not refusals(consortium, wire)
+    found = odometer(load_policy(path), entries(consortium), datetime.now(UTC).date())
+    assert found.year is not None
+    assert found.lifetime.epsilon == found.year.epsilon == charge.whole.epsilon
+    for number, release in enumerate((4, 5)):
+        made = engine(consortium, wire, seed=2 + number)
+        assert len(refusals(consortium, wire)) == number, "who starts again may propose what is charged"
+        tries(release, unmasked=False)
+        assert refusals(consortium, wire) == ["budget"] * (number + 1)
+    assert contributions(consortium) == counts.total()
 
 
 def test_a_policy_that_expires_in_mid_training_ends_it(

@@ -190,7 +190,16 @@ def training_raises(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> di
     return {}
 
 
-@pytest.mark.parametrize("error", [ValueError("patient 7 has no age"), Panic("patient 7")], ids=repr)
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("patient 7 has no age"),
+        Panic("patient 7"),
+        SystemExit("bad age of patient 7"),
+        KeyboardInterrupt("patient 7"),
+    ],
+    ids=repr,
+)
 def test_code_of_the_owner_that_fails_makes_the_silo_an_empty_one(
     tables: Callable[..., Any],
     direct_wire: type[DirectWire],
@@ -203,7 +212,17 @@ def test_code_of_the_owner_that_fails_makes_the_silo_an_empty_one(
     assert any("without any; " in line and "patient 7" in line for line in log)
 
 
-@pytest.mark.parametrize("error", [RuntimeError("NaN in row 3"), MemoryError(), Panic("row 3")], ids=repr)
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("NaN in row 3"),
+        MemoryError(),
+        Panic("row 3"),
+        SystemExit("bad age in row 3"),
+        KeyboardInterrupt("row 3"),
+    ],
+    ids=repr,
+)
 def test_training_that_fails_on_the_records_contributes_noise(
     tables: Callable[..., Any],
     direct_wire: type[DirectWire],
@@ -214,21 +233,6 @@ def test_training_that_fails_on_the_records_contributes_noise(
     consortium, log = tables(**training_raises(monkeypatch, error))
     assert trained(consortium, direct_wire) == expected
     assert sum("contributes noise only" in line for line in log) == 2
-
-
-@pytest.mark.parametrize("raises", [records_raise, training_raises])
-@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
-def test_whoever_ends_the_process_ends_it(
-    tables: Callable[..., Any],
-    direct_wire: type[DirectWire],
-    monkeypatch: pytest.MonkeyPatch,
-    raises: Callable[[pytest.MonkeyPatch, BaseException], dict[str, str]],
-    end: type[BaseException],
-) -> None:
-    consortium, log = tables(**raises(monkeypatch, end()))
-    with pytest.raises(end):
-        trained(consortium, direct_wire)
-    assert not any("ATTENTION" in line for line in log)
 
 
 @pytest.mark.parametrize("weight", [np.nan, np.inf, -2 * LARGEST_WEIGHT])

@@ -129,4 +129,34 @@ IN_RUNS = (
         "False",
         ("tests/unit/test_documents.py", "tests/security/test_decoders.py"),
     ),
+    Mutant(
+        "the ε whenever a training ends is drawn as the largest spent so far",
+        "src/discreet/report/training.py",
+        "whole = max(report.budget.epsilon, *(epsilon for _, epsilon in spent))",
+        "whole = max(epsilon for _, epsilon in spent)",
+        ("tests/unit/report/test_page.py",),
+    ),
+    Mutant(
+        "a run without its seal passes for finished",
+        "src/discreet/session/training_run.py",
+        'for name in ("manifest.json", "result.json", "plan.json")',
+        'for name in ("result.json", "plan.json")',
+        ("tests/unit/session/test_finish.py",),
+    ),
+    Mutant(
+        "a run is sealed before it is signed",
+        VERIFY + "manifest.py",
+        "        attest(_digest(manifest))\n",
+        "        _write(directory, manifest)\n        attest(_digest(manifest))\n",
+        ("tests/unit/session/test_finish.py",),
+    ),
+    Mutant(
+        "another model in the state of an evaluation under way",
+        "src/discreet/rounds/opening.py",
+        "if not plan.order.trains(pending.release) and",
+        "if False and",
+        (
+            "tests/unit/session/test_evaluated_training.py::test_a_model_is_not_exchanged_while_it_is_evaluated",
+        ),
+    ),
 )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from tests.security.faults.mutant import LIARS, POLICY, SILO, Mutant, attack
 
+EACH_SIDE = "tests/engines/silo/test_limits.py::test_each_side_may_be_tried_again_once_and_no_more"
+SILENCE = "tests/engines/silo/test_silence.py"
+
 IN_SILOS = (
     Mutant(
         "an older allow-list",
@@ -174,14 +177,14 @@ IN_SILOS = (
         SILO + "training.py",
         "LARGEST_WEIGHT = 2.0**40",
         "LARGEST_WEIGHT = 2.0**1000",
-        (attack("conjunction_by_overflow"), "tests/engines/silo/test_silence.py"),
+        (attack("conjunction_by_overflow"), SILENCE),
     ),
     Mutant(
         "a failed training is told",
         SILO + "training.py",
         "        except BaseException as error:  # panics of compiled code too\n            # A silo",
         "        except ZeroDivisionError as error:\n            # A silo",
-        ("tests/engines/silo/test_silence.py",),
+        (SILENCE,),
     ),
     Mutant(
         "evaluations that are tried again cost what rounds do",
@@ -195,14 +198,14 @@ IN_SILOS = (
         SILO + "training.py",
         "        except BaseException as error:  # panics of compiled code too\n            # A silo",
         "        except Exception as error:\n            # A silo",
-        ("tests/engines/silo/test_silence.py",),
+        (SILENCE,),
     ),
     Mutant(
         "a panic over records ends a silo",
         SILO + "silo.py",
         "except BaseException as error:  # panics of compiled code too",
         "except Exception as error:",
-        ("tests/engines/silo/test_silence.py",),
+        (SILENCE,),
     ),
     Mutant(
         "a refused proposal ends the training",
@@ -217,5 +220,47 @@ IN_SILOS = (
         "log=lambda line: given.log(shown(line, _LONGEST_LINE))",
         "log=given.log",
         (attack("forged_log_lines"), "tests/engines/silo"),
+    ),
+    Mutant(
+        "a silo counts what it is asked without its room for retries",
+        SILO + "training.py",
+        "            charge.order.covering(",
+        "            charge.plan.order.covering(",
+        (EACH_SIDE,),
+    ),
+    Mutant(
+        "a ledger is charged without the room for retries",
+        SILO + "state.py",
+        "digest: (charge, charge.order.covering(trainings[digest]))",
+        "digest: (charge, charge.plan.order.covering(trainings[digest]))",
+        (EACH_SIDE,),
+    ),
+    Mutant(
+        "a year is charged without the room for retries",
+        SILO + "state.py",
+        "charges[digest].order.covering(count)",
+        "charges[digest].plan.order.covering(count)",
+        (EACH_SIDE,),
+    ),
+    Mutant(
+        "a year is forecast without the room for retries",
+        POLICY + "budget.py",
+        "self._forecast(charge.order, digest, releases)",
+        "self._forecast(charge.plan.order, digest, releases)",
+        (EACH_SIDE,),
+    ),
+    Mutant(
+        "a record whose code ends the process silences its silo",
+        SILO + "training.py",
+        "purpose, parameters))\n        except BaseException",
+        "purpose, parameters))\n        except SystemExit:\n            raise\n        except BaseException",
+        (SILENCE,),
+    ),
+    Mutant(
+        "a record whose loader ends the process silences its silo",
+        SILO + "silo.py",
+        "        except DiscreetError:\n            raise\n        except BaseException",
+        "        except (DiscreetError, SystemExit):\n            raise\n        except BaseException",
+        (SILENCE,),
     ),
 )

@@ -144,6 +144,7 @@ def test_the_numbers_of_an_evaluation_are_scikit_learns(
         "name": "yes", "stated": pytest.approx(scores.mean()), "observed": pytest.approx(0.6)
     }  # fmt: skip
     assert found["probabilities"] == run.released.caveat != ""
+    assert any("exact functions of labelled.csv, and not private" in line for line in found["warnings"])
     shown = discreet("evaluate", run.path, file, "--by", "sex")
     assert "60.0 %" in shown.out
     assert f"calibration error │ {found['calibration_error']:.3f} (by chance about" in shown.out

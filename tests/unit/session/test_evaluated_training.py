@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +19,17 @@ from discreet.config.federation import federation_of
 from discreet.engines.flower.outcome import finished_run
 from discreet.engines.local import Opening
 from discreet.engines.local import run as run_locally
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, LedgerError
 from discreet.plan import Plan, composable_cost, parse_plan
 from discreet.plan.assumptions import NO_CHOSEN_END
 from discreet.plan.counted import parts
 from discreet.plan.follows import require_follows
 from discreet.plan.guaranteed import against
-from discreet.plan.held_out import evaluation_text
+from discreet.plan.held_out import NOT_MEASURED, evaluation_text
 from discreet.plan.order import Order
 from discreet.plan.persons import for_persons
-from discreet.privacy.ledger import Intent
+from discreet.privacy.assumptions import numbered
+from discreet.privacy.ledger import Completed, Intent, LedgerWriter
 from discreet.privacy.notation import epsilon_text
 from discreet.privacy.units import Status
 from discreet.released import Scores, model_card, score_file
@@ -215,6 +218,28 @@ def test_a_run_is_verified_and_its_page_says_both(evaluated: Run) -> None:
     assert "true-positive rate from 0.5 on" in listed
     assert '"is 0, called 1: count"' in listed
     assert json.loads((evaluated.path / "result.json").read_text())["held_out"]["accuracy"] is not None
+    number = numbered(evaluated.record.guarantees)[NOT_MEASURED]
+    assert f"**Publishing them breaks A{number}**" in model_card(evaluated.path)
+
+
+@pytest.mark.parametrize(
+    ("note", "refused"),
+    [
+        ("not private: exact functions of held-out records, which no guarantee covers", ""),
+        (None, ""),
+        ("covered by the guarantee", "metrics_note"),
+    ],
+    ids=["as written", "of an older run", "another"],
+)
+def test_exact_metrics_say_that_they_are(
+    evaluated: Run, tmp_path: Path, note: str | None, refused: str
+) -> None:
+    copy = shutil.copytree(evaluated.path, tmp_path / "run")
+    stated = json.loads((copy / "result.json").read_text())
+    assert stated.pop("metrics_note").startswith("not private")
+    (copy / "result.json").write_text(json.dumps(stated | ({} if note is None else {"metrics_note": note})))
+    with pytest.raises(VerificationFailure, match=refused) if refused else nullcontext():
+        check_result(Evidence(open_run(copy).record))
 
 
 def test_an_altered_evaluation_is_found(evaluated: Run, tmp_path: Path) -> None:
@@ -285,13 +310,38 @@ def test_a_run_that_was_killed_goes_on(release: int, tmp_path: Path) -> None:
     assert run.verify()
 
 
+def test_a_model_is_not_exchanged_while_it_is_evaluated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process dies behind the state of the first evaluation, whose line the ledger lacks."""
+    plan, out, append = planned({"every": 2, "epsilon": 8.0}), tmp_path / "run", LedgerWriter.append
+
+    def dies(self: LedgerWriter, entry: Any) -> Any:
+        if isinstance(entry, Completed) and entry.release == 3:
+            raise Killed
+        return append(self, entry)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LedgerWriter, "append", dies)
+        with pytest.raises(Killed):
+            train(plan, hospitals(), out=out, seed=1)
+    directory = RunDirectory(out)
+    before, saved = directory.ledger.read_bytes(), directory.load_state()
+    directory.save_state(saved.arrays | {"parameters": saved.arrays["parameters"] + 7.0}, saved.made)
+    with pytest.raises(LedgerError, match="must hold the model that the open release asks about"):
+        train(plan, hospitals(), out=out, seed=1, opening=Opening.RESUME)
+    assert directory.ledger.read_bytes() == before
+    directory.save_state(saved.arrays, saved.made)
+    run = train(plan, hospitals(), out=out, seed=1, opening=Opening.RESUME)
+    assert run.record.spending.lost == ()
+    assert run.verify()
+
+
 @pytest.mark.parametrize("lost", [2, 3])
 def test_a_release_that_may_have_been_seen_stays_charged(lost: int, tmp_path: Path) -> None:
     plan, out = planned({"every": 2, "epsilon": 8.0}), tmp_path / "run"
     with pytest.raises(Killed):
         train(plan, hospitals(), out=out, seed=1, observe=killed_at(lost - 1))
-    from discreet.privacy.ledger import LedgerWriter
-
     with LedgerWriter.open(out / "ledger.jsonl") as ledger:
         ledger.append(Intent(lost, "0" * 64))
     run = train(plan, hospitals(), out=out, seed=1, opening=Opening.RESUME)

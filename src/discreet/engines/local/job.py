@@ -276,10 +276,8 @@ def run(
     released = replace(final, parameters=final.released)
     metrics = _measured(prepared, used, released)
     quality = _quality(prepared, used, released) if config.measures else None
-    if comparison is not None:
-        write_durably(directory.file("comparison.json"), json.dumps(comparison.to_json(), indent=1).encode())
-    if quality is not None:
-        write_durably(directory.evaluation, json.dumps(quality_json(quality), indent=1).encode())
+    _keep(directory.file("comparison.json"), None if comparison is None else comparison.to_json())
+    _keep(directory.evaluation, None if quality is None else quality_json(quality))
     return RunResult(
         prepared.plan,
         spent,
@@ -292,6 +290,14 @@ def run(
         surplus=prepared.surplus,
         held_out_surplus=prepared.held_out_surplus,
     )
+
+
+def _keep(path: Path, document: Mapping[str, Any] | None) -> None:
+    """Writes a document durably; without one, whatever an interrupted end of this training left goes."""
+    if document is None:
+        path.unlink(missing_ok=True)
+    else:
+        write_durably(path, json.dumps(document, indent=1).encode())
 
 
 def _measured(prepared: Prepared, used: ToMeasure, state: Training) -> dict[str, float]:
