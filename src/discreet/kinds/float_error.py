@@ -179,8 +179,9 @@ def tangent_gradient_error(
     With u = 2^-53, K outputs, scaled rows aJ_k of norm at most m whose differences are at most √2·C, and a
     local state of norm at most D: a logit is off by at most ρ·m·D and 2u of what is added; the residual
     p - e_y is ½-Lipschitz in the logits and its change sums to zero, so that it moves the gradient by at most
-    √(K/2)·C times its norm; computing the residual costs another (K + 8)·u in every entry, a weight of its
-    class 2u, and the weighted sum of the rows σ·m times ‖p - e_y‖₁ ≤ 2 (Higham 2002, sections 3.1 and 3.5).
+    √(K/2)·C times its norm; computing the residual, capped, weighted by its class, by its share of a person
+    and by a, costs K·(K + 10)·u in all entries together (docs/theory/steps.md, tangent-steps, rounding of
+    residuals), and the weighted sum of the rows σ·m times ‖p - e_y‖₁ ≤ 2 (Higham 2002, sections 3.1 and 3.5).
 
     Args:
         outputs: K.

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from discreet.errors import ConfigurationError
-from discreet.kinds.capped import capped
+from discreet.kinds.capped import Capped, capped
 from discreet.kinds.convex_steps import ConvexSteps, ConvexStepsSection
 from discreet.kinds.float_error import ROWS_ALIKE
+from discreet.kinds.heads import BinaryLogistic, Softmax
 from discreet.kinds.sampling import ExpectedBatch
 from discreet.kinds.setting import SiloSetting
-from discreet.kinds.weighted import weighted
+from discreet.kinds.weighted import unweighted, weighted
 
 
 class TangentStepsConfig(ConvexStepsSection):
@@ -63,9 +64,23 @@ class TangentSteps(ConvexSteps):
     Guarantee:
         That of `ConvexSteps`, for any network: the loss is convex in Δ, with the L and β of a linear head on
         features of norm C (docs/theory/steps.md, tangent-steps).
+
+    Raises:
+        ConfigurationError: as `ConvexSteps`, or if the loss is neither binary logistic nor softmax, capped or
+            weighted or neither: only differences of logits may count, which is all that the spread bounds.
     """
 
     name: ClassVar[str] = "tangent-steps"
+
+    def __post_init__(self) -> None:
+        bare = unweighted(self.loss)
+        head = bare.head if isinstance(bare, Capped) else bare
+        if not isinstance(head, BinaryLogistic | Softmax):
+            raise ConfigurationError(
+                "The 'loss' of tangent-steps must be binary logistic or softmax, capped and weighted or not; "
+                f"got {type(head).__name__}. Use stable-steps for a linear head, or single-step."
+            )
+        ConvexSteps.__post_init__(self)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

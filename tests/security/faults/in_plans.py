@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.security.faults.mutant import LIARS, POLICY, REVIEW, SILO, Mutant, attack
 
+TANGENTS = ("tests/contracts/learning/test_tangent_bounds.py",)
+
 IN_PLANS = (
     Mutant(
         "a digest lets any code be imported",
@@ -160,5 +162,26 @@ IN_PLANS = (
         "rate, radius = f * self.learning_rate, f * self.projection_radius",
         "rate, radius = self.learning_rate, self.projection_radius",
         ("tests/contracts/learning/test_sensitivity.py",),
+    ),
+    Mutant(
+        "a tangent of any loss",
+        "src/discreet/kinds/tangent_steps.py",
+        "if not isinstance(head, BinaryLogistic | Softmax):",
+        "if False:",
+        TANGENTS,
+    ),
+    Mutant(
+        "a bias counts once, whatever the positions",
+        "src/discreet/learning/tangent_rows.py",
+        "(seen + self.activations.shape[1])",
+        "(seen + 1)",
+        TANGENTS,
+    ),
+    Mutant(
+        "rounding over inputs is in no bound",
+        "src/discreet/learning/tangent_rows.py",
+        "_relative_error(1 + self.activations.shape[2] + positions * outputs, torch.float64)",
+        "_relative_error(1 + positions * outputs, torch.float64)",
+        TANGENTS,
     ),
 )
