@@ -18,7 +18,7 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
 
     Raises:
         DataError: if it cannot be imported, or does not return a `Federation`.
-        OwnCodeFailed: if it raises an exception, or asks for the end of the process.
+        OwnCodeFailed: if it raises an exception.
     """
     module_name, _, function_name = reference.partition(":")
     try:
@@ -36,7 +36,7 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
         )
     try:
         federation = function(test_fraction=test_fraction, split_seed=split_seed)
-    except (Exception, SystemExit) as error:
+    except Exception as error:
         raise OwnCodeFailed(
             f"the data source {reference!r} must return a Federation whatever its records hold; it raised "
             f"{type(error).__name__}: {error}"

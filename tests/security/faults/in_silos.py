@@ -182,8 +182,8 @@ IN_SILOS = (
     Mutant(
         "a failed training is told",
         SILO + "training.py",
-        "        except BaseException as error:  # panics of compiled code too\n            # A silo",
-        "        except ZeroDivisionError as error:\n            # A silo",
+        "        except BaseException as error:\n            # Panics",
+        "        except ZeroDivisionError as error:\n            # Panics",
         (SILENCE,),
     ),
     Mutant(
@@ -196,15 +196,15 @@ IN_SILOS = (
     Mutant(
         "a panic in training ends a silo",
         SILO + "training.py",
-        "        except BaseException as error:  # panics of compiled code too\n            # A silo",
-        "        except Exception as error:\n            # A silo",
+        "        except BaseException as error:\n            # Panics",
+        "        except Exception as error:\n            # Panics",
         (SILENCE,),
     ),
     Mutant(
         "a panic over records ends a silo",
         SILO + "silo.py",
-        "except BaseException as error:  # panics of compiled code too",
-        "except Exception as error:",
+        "except BaseException as error:  # panics",
+        "except Exception as error:  # panics",
         (SILENCE,),
     ),
     Mutant(
