@@ -127,6 +127,8 @@ def rows_of_npz(path: Path, *, labelled: bool, named_by: str | None, needed: boo
     features = arrays["x"]
     if not (is_real(features) and features.ndim):
         raise DataError(f"{file}: 'x' must be real numbers; got {features.dtype}, shape {features.shape}.")
+    if not features.size:
+        raise DataError(f"{file}: 'x' must hold a record, and records a number; got shape {features.shape}.")
     labels = np.full(len(features), -1, dtype=np.int64)
     if labelled:
         labels = whole_labels(_part(arrays, "x", "y", file).labels)

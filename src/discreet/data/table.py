@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.arrays import Booleans, Floats, Integers
+from discreet.documents import shown
 from discreet.errors import DataError
 
 
@@ -97,6 +98,8 @@ def split_hint(header: Collection[str]) -> str:
 ACCEPT = " To accept them:"
 """What comes before the advice of `cells_note`."""
 
+_MOST_NAMED, _LONGEST_NAME = 20, 100
+
 
 def cells_note(
     name: str, rows: int, column: str, unusable: int, *, what: str, accept: str
@@ -118,12 +121,14 @@ def cells_note(
 
 
 def nearest_hint(name: str, known: Iterable[str]) -> str:
-    """Returns a sentence that names the nearest known name, or all of them if none is near."""
+    """Returns a sentence that names the nearest known name, or the first of them if none is near."""
     known = list(known)
     nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     if nearest:
         return f" Did you mean {nearest[0]!r}?"
-    return f" There are: {', '.join(known)}." if known else " There are none."
+    more = f", and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
+    names = ", ".join(shown(name, _LONGEST_NAME) for name in known[:_MOST_NAMED])
+    return f" There are: {names}{more}." if known else " There are none."
 
 
 def _number(cell: str) -> float:

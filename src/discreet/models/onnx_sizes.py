@@ -178,7 +178,8 @@ def _work_out(node: Any, seen: _Seen) -> None:
         if node.op_type in _OF_SHAPES:
             shape = _sides(one, seen)
             if shape is not None and None not in shape:
-                given[one] = np.broadcast_to(np.float32(0.0), shape)  # which holds one number
+                # Which holds one number.
+                given[one] = np.broadcast_to(np.float32(0.0), [side for side in shape if side is not None])
         elif one in seen.numbers:
             given[one] = seen.numbers[one]
     if len(given) < len({*filter(None, node.input)}) or math.prod(filter(None, sides)) > _FEW:

@@ -93,8 +93,10 @@ class Order:
 
     def prepared(self, releases: int) -> int:
         """Returns how many of the first so many releases prepare; more than all begin them anew."""
-        whole, more = divmod(releases - self.evaluated(releases), self.preparing + self.rounds)
-        return whole * self.preparing + min(more, self.preparing)
+        whole, more = divmod(releases, self.with_room)
+        again = max(0, more - self.releases)
+        all_of_them = self.preparing * (2 if self.room else 1)
+        return whole * all_of_them + min(more, self.preparing) + min(again, self.preparing)
 
     def round_of(self, release: int) -> int:
         """Returns the round that a release is, or that it follows; 0 before the first."""

@@ -76,13 +76,16 @@ def _wrong_shares(evidence: Evidence, quality: Quality) -> str | None:
         claims.append((one.name, shares, (one.records, one.recall, one.precision)))
     if quality.levels is not None and counts.size:
         labels, named = (np.repeat(place.ravel(), counts.ravel()) for place in np.indices(counts.shape))
-        both = assess_levels(named, labels), quality.levels
-        claims.append(("levels", *((one.error.value, one.constant_error, one.kappa) for one in both)))
+        levels, said = (
+            (one.error.value, one.constant_error, one.kappa)
+            for one in (assess_levels(named, labels), quality.levels)
+        )
+        claims.append(("levels", levels, said))
     measured = _measured(evidence, "accuracy")
     claims += [(where, found, quality.accuracy.value) for where, found in measured.items()]
     if quality.persons is not None:
         # How records of one person go together is not in the counts.
-        claims = [(name, _value(again), _value(said)) for name, again, said in claims]
+        claims = [(name, _value(again), _value(stated)) for name, again, stated in claims]
     return next((name for name, again, said in claims if not _alike(again, said)), None)
 
 

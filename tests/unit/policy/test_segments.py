@@ -62,6 +62,7 @@ def test_whoever_was_in_a_round_is_charged_for_its_segment(made: Plan) -> None:
         Order(10, every=3, preparing=1),
         Order(3, every=5),
         Order(6, every=1, preparing=1, segments=(4, 2)),
+        Order(1, preparing=1),
     ],
     ids=repr,
 )
@@ -98,6 +99,23 @@ def test_what_is_charged_bounds_every_sequence_of_requests(order: Order) -> None
         counts = Counter(dict(zip(room, asked, strict=True)))
         trainings, _ = charge.added(charge.order.covering(counts) if counts.total() else 0)
         assert all(count <= trainings * room[sort] for sort, count in counts.items())
+
+
+@pytest.mark.parametrize("every", [None, 1])
+@pytest.mark.parametrize("retries", [1, 2, 5])
+def test_no_fewer_rounds_and_preparations_are_charged_than_there_is_room_for(
+    every: int | None, retries: int
+) -> None:
+    """A plan's own order, which what is charged is composed in, has no room: it repeats the preparation."""
+    order = Order(2, every=every, preparing=1)
+    plan: Any = SimpleNamespace(order=order, releases=order.releases, timetable=None)
+    charge = Charge(plan, 1, retries=retries)
+    for releases in range(charge.covered, 3 * charge.covered):
+        alone, charged = Order(2, preparing=1), charge._of_rounds(releases)
+        assert alone.round_of(charged) >= charge.order.round_of(releases)
+        assert alone.prepared(charged) >= charge.order.prepared(releases)
+    if retries <= order.rounds:
+        assert charge._of_rounds(charge.covered) == 2 + retries + 2, "and no more"
 
 
 def test_a_retry_of_a_side_costs_that_side_one_release_more() -> None:

@@ -299,6 +299,19 @@ def test_without_the_right_weights_no_record_is_read(
         load_model(network.run, own_code=True, weights=network.weights).predict(np.zeros((2, 5)))
 
 
+def test_weights_that_were_swapped_after_a_model_was_opened_are_refused(
+    network: Trained, tmp_path: Path
+) -> None:
+    """They are read when the first records come."""
+    weights = tmp_path / "public.safetensors"
+    shutil.copy(network.weights, weights)
+    model = load_model(network.run, own_code=True, weights=weights)
+    torch.manual_seed(4)
+    save_file(encoder(SHAPES["network"]).state_dict(), weights)
+    with pytest.raises(ConfigurationError, match="must be that of the public weights"):
+        model.predict(network.raw)
+
+
 def test_a_file_of_records_is_read_by_commands(
     network: Trained, tmp_path: Path, discreet: Callable[..., Said]
 ) -> None:

@@ -20,7 +20,7 @@ from discreet.plan.counted import (
     parts,
 )
 from discreet.plan.guaranteed import against
-from discreet.plan.order import Order
+from discreet.plan.order import PREPARATION, Order
 from discreet.plan.seen import adversary_event
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
@@ -128,15 +128,27 @@ class Charge:
         """
         releases = max(releases, self.covered)
         if releases not in self._known:
+            evaluated = self.order.evaluated(releases)
             self._known[releases] = against(
                 self._counted,
                 self.adversary,
                 self.honest_silos,
-                rounds=releases,
+                rounds=evaluated + self._of_rounds(releases),
                 silo=self.silo,
-                evaluated=self.order.evaluated(releases),
+                evaluated=evaluated,
             )
         return self._known[releases]
+
+    def _of_rounds(self, releases: int) -> int:
+        """Returns how many releases on the side of the rounds are charged.
+
+        A plan's own order has no room: in it, no fewer must be rounds, and no fewer preparations.
+        """
+        order = self.order
+        if not (order.room and order.preparing):
+            return releases - order.evaluated(releases)
+        alone = Order(order.rounds, preparing=order.preparing)
+        return alone.covering({None: order.round_of(releases), PREPARATION: order.prepared(releases)})
 
     def told(self, releases: int) -> str:
         """Says how many releases are charged for so many, and what of that is the owner's own doing."""
