@@ -39,9 +39,10 @@ from discreet.learning.dense import is_dense
 from discreet.learning.objective import Client, objective_for
 from discreet.learning.tangent_model import linearise
 from discreet.learning.tangent_steps import chunk_of
-from discreet.learning.torch_state import device_of, draws_random_numbers, one_thread
+from discreet.learning.torch_state import device_of, draws_random_numbers
 from discreet.models.convexity import convexity
 from discreet.models.parameters import flatten, load_flat
+from discreet.models.threads import one_thread
 from discreet.randomness import SeededRandom
 
 Labels = npt.NDArray[np.int64]

@@ -11,7 +11,7 @@ from discreet.arrays import Floats
 from discreet.kinds.local_sgd import LocalSgd
 from discreet.learning.local_sgd import run_sgd
 from discreet.learning.objective import Client, objective_for
-from discreet.learning.torch_state import one_thread
+from discreet.models.threads import one_thread
 
 # Stacks of so many float64 numbers stay in the processor's cache; and so many clients hide what a call costs.
 _PARAMETERS_AT_ONCE = 1 << 17

@@ -21,9 +21,10 @@ from discreet.learning.clipping.clipped_sum import prepare
 from discreet.learning.clipping.shapes import chunk_length, chunks, padded
 from discreet.learning.losses import last_class
 from discreet.learning.tangent_model import LARGEST_LOGIT, TangentModel, linearise
-from discreet.learning.torch_state import device_of, on_device_of, one_thread, torch_seeded
+from discreet.learning.torch_state import device_of, on_device_of, torch_seeded
 from discreet.learning.units import units_of
 from discreet.learning.updates import LocalUpdate
+from discreet.models.threads import one_thread
 from discreet.randomness import RandomSource
 from discreet.sampling import Poisson
 

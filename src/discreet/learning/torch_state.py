@@ -48,20 +48,6 @@ def torch_seeded(randomness: RandomSource, device: torch.device) -> Iterator[Non
         yield
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Runs torch's operations on the calling thread while the block runs, so that sums have one order.
-
-    Torch gives threads to come the last number that any thread has set: leaving the block sets that too.
-    """
-    allowed = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(allowed)
-
-
 def draws_random_numbers(model: nn.Module, one: torch.Tensor) -> bool:
     """Says whether a forward pass over ``one`` record uses torch's generator on the CPU."""
     before = torch.get_rng_state()

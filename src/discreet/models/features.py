@@ -9,6 +9,7 @@ import torch
 
 from discreet.arrays import Float32s
 from discreet.models.scattering import Scattering
+from discreet.models.threads import in_pieces
 
 FeatureMap = Callable[[Float32s], Float32s]
 
@@ -50,6 +51,6 @@ def normalised_scattering(images: Float32s) -> Float32s:
     Args:
         images: values in [0, 1], shape ``(n, rows, columns)`` or ``(n, colours, rows, columns)``.
     """
-    channels = torch.from_numpy(scattering_maps(images))
+    channels = scattering_maps(images)
     groups = channels.shape[1] // _CHANNELS_PER_GROUP
-    return torch.nn.functional.group_norm(channels, groups).flatten(1).numpy()
+    return in_pieces(channels, lambda piece: torch.nn.functional.group_norm(piece, groups).flatten(1))

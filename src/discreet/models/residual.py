@@ -20,9 +20,9 @@ from discreet.archives import arrays_in
 from discreet.arrays import Float32s
 from discreet.errors import ConfigurationError
 from discreet.models.public_weights import PublicWeights
+from discreet.models.threads import in_pieces
 
 _BATCH_NORM_EPS = 1e-5
-_IMAGES_PER_CHUNK = 256
 _STAGES = (1, 2, 3)
 CIFAR100_MEAN = (0.5070, 0.4865, 0.4409)
 CIFAR100_STDDEV = (0.2673, 0.2564, 0.2761)
@@ -67,15 +67,7 @@ class FrozenResidual:
         """
         if not (images.ndim == 4 and images.shape[1] == 3):
             raise ConfigurationError(f"Images must have shape (n, 3, rows, columns); got {images.shape}.")
-        parts = []
-        with torch.no_grad():
-            for first in range(0, len(images), _IMAGES_PER_CHUNK):
-                chunk = torch.from_numpy(images[first : first + _IMAGES_PER_CHUNK])
-                parts.append(self.features(chunk).numpy())
-        return np.concatenate(parts) if parts else np.empty((0, self._width()), dtype=np.float32)
-
-    def _width(self) -> int:
-        return int(self.weights["layer3.0.conv1.weight"].shape[0])
+        return in_pieces(images, self.features)
 
     def features(self, images: torch.Tensor) -> torch.Tensor:
         """Returns features of images in [0, 1], shape ``(n, channels)``."""

@@ -18,8 +18,8 @@ import torch
 
 from discreet.arrays import Float32s
 from discreet.errors import ConfigurationError
+from discreet.models.threads import in_pieces
 
-_IMAGES_PER_CHUNK = 256
 _PERIODS = range(-2, 3)
 _ORIENTATION_OFFSET = 1  # the first wavelet points to (L/2 - 1)·π/L, the order that reference code uses
 
@@ -72,12 +72,12 @@ class Scattering:
                 f"Image sides must be multiples of {2**self.depth} for depth {self.depth}; "
                 f"got {rows} x {columns}. Pad the images or lower the depth."
             )
-        out = np.empty((len(images), *self.output_shape(images.shape[1:])), dtype=np.float32)
-        for first in range(0, len(images), _IMAGES_PER_CHUNK):
-            chunk = torch.from_numpy(np.ascontiguousarray(images[first : first + _IMAGES_PER_CHUNK]))
-            channels = self._transform(chunk.reshape(-1, rows, columns))
-            out[first : first + len(chunk)] = channels.reshape(len(chunk), *out.shape[1:]).numpy()
-        return out
+        shape = self.output_shape(images.shape[1:])
+
+        def channels(piece: torch.Tensor) -> torch.Tensor:
+            return self._transform(piece.reshape(-1, rows, columns)).reshape(len(piece), *shape)
+
+        return in_pieces(images, channels)
 
     def _transform(self, images: torch.Tensor) -> torch.Tensor:
         """All channels of single-colour images, shape ``(n, channels, rows / 2^J, columns / 2^J)``."""

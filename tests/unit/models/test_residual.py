@@ -86,3 +86,12 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         FrozenResidual.load(PublicWeights(str(tmp_path / "other.npz"), None))
     with pytest.raises(ConfigurationError, match="Cannot read"):
         FrozenResidual.load(PublicWeights(str(tmp_path / "missing.npz"), None))
+
+
+def test_a_record_keeps_its_features_in_every_place_and_company(reference: Reference) -> None:
+    network = FrozenResidual(dict(reference.state_dict()))
+    images = np.random.default_rng(0).random((40, 3, 13, 11), dtype=np.float32)
+    for scale, place in ((1.0, 0), (1.0, 31), (1.0, 39), (0.0, 5), (1e-42, 6), (1e20, 7)):
+        company = np.float32(scale) * images
+        company[place] = images[0]
+        np.testing.assert_array_equal(network(company)[place], network(images[:1])[0])

@@ -13,7 +13,7 @@ from discreet.data import Federation
 from discreet.engines.local.crew import Crew
 from discreet.engines.local.unmasked import UnmaskedRun
 from discreet.errors import ConfigurationError
-from discreet.learning.torch_state import one_thread
+from discreet.models.threads import one_thread
 from discreet.plan import Plan, sum_terms
 from discreet.randomness import RandomSource
 from discreet.rounds import (

@@ -16,7 +16,8 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from discreet.learning.torch_state import device_of, draws_random_numbers, one_thread
+from discreet.learning.torch_state import device_of, draws_random_numbers
+from discreet.models.threads import one_thread
 
 _Part = TypeVar("_Part")
 _Found = TypeVar("_Found")

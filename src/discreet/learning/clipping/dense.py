@@ -24,8 +24,8 @@ from discreet.learning.clipping.shapes import chunk_length, chunks, padded
 from discreet.learning.clipping.styles import count_within, factors
 from discreet.learning.forward import linear, linear_backward
 from discreet.learning.losses import known_labels, last_class
-from discreet.learning.torch_state import one_thread
 from discreet.models.parameters import load_flat
+from discreet.models.threads import one_thread
 
 # Little is left of a call's fixed costs at this length. The sum converts a few rows at a time, for the cache.
 _LONGEST = 512
