@@ -165,7 +165,7 @@ def test_one_epoch_a_round_is_best_for_networks_and_hardly_matters_for_linear_mo
                 compared += 1
                 assert best - other <= most_lost
                 assert network == "SN+Lin" or other < best
-    assert compared == 31
+    assert compared == 32
 
 
 def test_the_better_proven_method_is_as_accurate_as_the_conditional_one_at_every_number_of_rounds() -> None:
