@@ -189,7 +189,7 @@ IN_SILOS = (
     Mutant(
         "evaluations that are tried again cost what rounds do",
         POLICY + "budget.py",
-        "                evaluated=self.order.evaluated(releases),\n",
+        "                evaluated=evaluated,\n",
         "",
         ("tests/unit/policy/test_segments.py",),
     ),
