@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from onnx import TensorProto, helper, numpy_helper, save_model
 from safetensors.torch import save_file
 from torch import nn
 
@@ -29,6 +28,10 @@ from discreet.session.finish import finish
 from discreet.verify import VerificationFailure, verify
 from tests.engines.local.test_features import residual_weights
 from tests.unit.released.conftest import Said
+
+pytest.importorskip("onnx")
+
+from onnx import TensorProto, helper, numpy_helper, save_model
 
 HERE = "tests.unit.released.test_public_features"
 SHAPES = {"network": (2, 3), "onnx": (2, 3), "residual": (3, 16, 16), "table": (4,)}
