@@ -263,14 +263,20 @@ def shown(found: Iterable[float]) -> str:
     return f"{statistics.mean(numbers):.1f} ± {error:.1f}"
 
 
-def main() -> None:
-    """Prints the accuracy of each way, and its difference to a head on features of the same rows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def arguments(description: str | None, *, seeds: int) -> argparse.ArgumentParser:
+    """Returns the parser of what both comparisons take."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
         "--model", type=Path, required=True, help="the folder of the package, or its model.zip"
     )
     parser.add_argument("--cache", type=Path, required=True, help="where hidden states are kept (71 MB)")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=seeds)
+    return parser
+
+
+def main() -> None:
+    """Prints the accuracy of each way, and its difference to a head on features of the same rows."""
+    parser = arguments(__doc__, seeds=5)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[4.0])
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
     stated = parser.parse_args()

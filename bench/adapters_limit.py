@@ -9,7 +9,6 @@ training records.
 
 from __future__ import annotations
 
-import argparse
 import os
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 import minilm
-from adapters import LAYERS, RANK, Abstracts, Part, abstracts, part, shown
+from adapters import LAYERS, RANK, Abstracts, Part, abstracts, arguments, part, shown
 from discreet.models.adapters import FineTuning
 from discreet.models.public_weights import PublicWeights
 
@@ -66,13 +65,7 @@ def accuracies(found: Abstracts, of: Part, way: str) -> list[float]:
 
 def main() -> None:
     """Prints the accuracy of both ways, and their difference."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument(
-        "--model", type=Path, required=True, help="the folder of the package, or its model.zip"
-    )
-    parser.add_argument("--cache", type=Path, required=True, help="where hidden states are kept (71 MB)")
-    parser.add_argument("--seeds", type=int, default=3)
-    stated = parser.parse_args()
+    stated = arguments(__doc__, seeds=3).parse_args()
     torch.set_num_threads(1)
     found = abstracts(Path(os.environ.get("DISCREET_DATA", "")), stated.model, stated.cache)
     parts = [part(len(found.labels), seed) for seed in range(1, 1 + stated.seeds)]

@@ -6,8 +6,9 @@ value or a mask.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, Self
 
 EXIT_BAD_REQUEST = 2
 EXIT_PRIVACY_REFUSAL = 3
@@ -55,6 +56,14 @@ class DataError(ConfigurationError):
     """Records that cannot be trained on: NaN, labels out of range, an empty silo, a missing column."""
 
     see = HowTo.DATA
+
+    @classmethod
+    def with_notes(cls, message: str, notes: Iterable[str]) -> Self:
+        """Returns an error that has what led to it below its line, a line each."""
+        found = cls(message)
+        for note in notes:
+            found.add_note(note)
+        return found
 
 
 class UnusableRecords(DataError):

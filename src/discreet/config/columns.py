@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from discreet.data.bins import MOST_BINS
 from discreet.data.dates import DateOrder
 from discreet.kinds.fields import Count, Section
 from discreet.kinds.heads import MOST_LABELS
+from discreet.kinds.question import BinCount, StatedBins
 
 
 class DateRange(Section):
@@ -84,17 +84,6 @@ def label_or_labels(stated: object) -> object:
 
 Label = Annotated[str | tuple[str, ...], BeforeValidator(label_or_labels)]
 Missing = Literal["indicator", "neutral"]
-BinCount = Annotated[int, Field(strict=True, ge=2, le=MOST_BINS)]
-Edges = Annotated[tuple[float, ...], Field(min_length=1, max_length=MOST_BINS)]
-
-
-def _bins_kind(stated: object) -> str:
-    return "edges" if isinstance(stated, list | tuple) else "count"
-
-
-StatedBins = Annotated[
-    Annotated[BinCount, Tag("count")] | Annotated[Edges, Tag("edges")], Discriminator(_bins_kind)
-]
 
 
 def _bins_by_column(stated: object) -> str:

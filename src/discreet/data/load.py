@@ -250,10 +250,9 @@ def _federation(
             "left out."
         )
     if not silos:
-        nothing = DataError(f"{pool.name}: no record can be used, so there is no silo to train.")
-        for note in notes:
-            nothing.add_note(note)
-        raise nothing
+        raise DataError.with_notes(
+            f"{pool.name}: no record can be used, so there is no silo to train.", notes
+        )
     found = [silos.pop(name).silo() for name in sorted(silos)]
     notes += [note for _, own in found for note in own]
     own_silos = [silo for silo, _ in found]

@@ -143,7 +143,4 @@ def together(problems: Sequence[str], what: str) -> DataError:
     """Returns one error of all problems: its line if there is one, else a line for each below a heading."""
     if len(problems) == 1:
         return DataError(problems[0])
-    whole = DataError(f"{what} in {len(problems)} places.")
-    for problem in problems:
-        whole.add_note(problem)
-    return whole
+    return DataError.with_notes(f"{what} in {len(problems)} places.", problems)

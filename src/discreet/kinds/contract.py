@@ -58,6 +58,11 @@ class LocalSection(Section):
         return None
 
     @property
+    def caps(self) -> float:
+        """The most that a record's residual counts; 1 where nothing is capped."""
+        return 1.0
+
+    @property
     def preparation(self) -> PreparationConfig | None:
         """What of the kind follows from a release before the first round; None where nothing does."""
         return self.weighs if isinstance(self.weighs, ClassWeightsConfig) else None

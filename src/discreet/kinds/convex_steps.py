@@ -67,6 +67,11 @@ class ConvexStepsSection(DecayingSection):
         """The class weights, or the table by which noisy counts give them."""
         return self.class_weights
 
+    @property
+    def caps(self) -> float:
+        """The residual cap."""
+        return self.residual_cap
+
     def step_count(self, capacity: int) -> int | None:
         """Returns how many steps a silo of at most ``capacity`` records takes in a pass; None: one each."""
         if self.steps == "each":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from discreet.data.labels import NUMBER
-from discreet.kinds.convex_steps import ConvexStepsSection
 from discreet.kinds.preparation import ClassWeightsConfig
 from discreet.kinds.weighted import ClassWeights, weights_text
 from discreet.plan.plan import Plan
@@ -22,7 +21,7 @@ def uncalibrated(plan: Plan) -> str:
     if plan.questions or plan.facts.num_classes == NUMBER:
         return ""
     trained = [stage.config.training.local for stage in plan.stages]
-    cap = min((one.residual_cap for one in trained if isinstance(one, ConvexStepsSection)), default=1.0)
+    cap = min(one.caps for one in trained)
     weights = [one.weighs for one in trained if one.weighs is not None and _apart(one.weighs)]
     reasons = []
     if cap != 1.0:

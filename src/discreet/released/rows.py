@@ -101,10 +101,9 @@ def answered_labelled(
         found = _of_table(model, model.rules, path, by, written)
     if not len(found.labels):
         what = "a class" if model.outcome is None else "a number"
-        nothing = DataError(f"{path.name}: one row at least must have a label that is {what}; none has.")
-        for note in found.notes:
-            nothing.add_note(note)
-        raise nothing
+        raise DataError.with_notes(
+            f"{path.name}: one row at least must have a label that is {what}; none has.", found.notes
+        )
     return found
 
 

@@ -163,6 +163,10 @@ class Panic(BaseException):
     """As compiled extensions raise it, which is no ``Exception``."""
 
 
+ENDING = (Panic("patient 7"), SystemExit("bad age of patient 7"), KeyboardInterrupt("patient 7"))
+"""What would end a process that code of the owner runs in."""
+
+
 def records_raise(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> dict[str, str]:
     """The owner's code for the records fails; returns the settings of a silo with it."""
     module = types.ModuleType("failing_records")
@@ -192,12 +196,7 @@ def training_raises(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> di
 
 @pytest.mark.parametrize(
     "error",
-    [
-        ValueError("patient 7 has no age"),
-        Panic("patient 7"),
-        SystemExit("bad age of patient 7"),
-        KeyboardInterrupt("patient 7"),
-    ],
+    [ValueError("patient 7 has no age"), *ENDING],
     ids=repr,
 )
 def test_code_of_the_owner_that_fails_makes_the_silo_an_empty_one(
@@ -214,13 +213,7 @@ def test_code_of_the_owner_that_fails_makes_the_silo_an_empty_one(
 
 @pytest.mark.parametrize(
     "error",
-    [
-        RuntimeError("NaN in row 3"),
-        MemoryError(),
-        Panic("row 3"),
-        SystemExit("bad age in row 3"),
-        KeyboardInterrupt("row 3"),
-    ],
+    [RuntimeError("NaN in row 3"), MemoryError(), *ENDING],
     ids=repr,
 )
 def test_training_that_fails_on_the_records_contributes_noise(

@@ -199,10 +199,9 @@ def _require_a_record(federation: Federation) -> None:
         DataError: with what became of the records as its notes.
     """
     if not any(len(silo.train) or len(silo.test) or silo.surplus for silo in federation.silos):
-        nothing = DataError(f"{federation.name}: no record can be used, so there is nothing to train on.")
-        for note in federation.warnings:
-            nothing.add_note(note)
-        raise nothing
+        raise DataError.with_notes(
+            f"{federation.name}: no record can be used, so there is nothing to train on.", federation.warnings
+        )
 
 
 def _require_facts(plan: Plan, found: FederationFacts) -> None:
