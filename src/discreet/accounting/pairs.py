@@ -33,14 +33,12 @@ class DominatingPair(Protocol):
 
     def loss_range(self, tail: float) -> tuple[float, float]:
         """Returns losses that P leaves, downward and upward, with probability at most ``tail`` each."""
-        ...
 
     def cell_masses(self, edges: Floats) -> tuple[Floats, Floats]:
         """Returns P- and Q-probability that the loss is in each (edges[i], edges[i+1]].
 
         Two open cells are put around: shape ``(len(edges) + 1,)``, first below ``edges[0]``, last above.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

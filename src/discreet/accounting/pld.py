@@ -35,11 +35,9 @@ class LossCurve(Protocol):
 
     def delta_at(self, epsilon: float) -> float:
         """Returns an upper bound on δ(ε)."""
-        ...
 
     def epsilon_at(self, delta: float) -> float:
         """Returns an upper bound on the smallest ε ≥ 0 at which δ suffices; infinite if there is none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

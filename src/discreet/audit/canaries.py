@@ -35,15 +35,12 @@ class Directions(Protocol):
 
     def project(self, vector: Floats) -> Floats:
         """Returns the inner product of ``vector``, shape ``(d,)``, with each contribution, ``(m,)``."""
-        ...
 
     def squared_norms(self) -> Floats:
         """Returns the squared L2 norm of each contribution, ``(m,)``."""
-        ...
 
     def expected(self, share: float) -> Floats | float:
         """Returns the others' mean part in a score if each takes part with probability ``share``."""
-        ...
 
 
 class Canaries(Protocol):
@@ -52,21 +49,17 @@ class Canaries(Protocol):
     @property
     def owner(self) -> str:
         """The silo whose update they are part of."""
-        ...
 
     @property
     def opposed(self) -> bool:
         """Whether a canary that is out is replaced by its opposite."""
-        ...
 
     @property
     def count(self) -> int:
         """How many there are."""
-        ...
 
     def at(self, release: int, parameters: Floats, rotation: Rotation | None) -> Directions:
         """Returns the contributions to a round that starts from ``parameters`` and rotates updates."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

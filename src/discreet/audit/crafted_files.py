@@ -49,19 +49,15 @@ class SiloFile(Protocol):
     @property
     def count(self) -> int:
         """How many rows there are."""
-        ...
 
     def rows(self, places: Integers) -> Self:
         """Returns the file that holds the rows at ``places``, in that order; repeated ones repeatedly."""
-        ...
 
     def altered(self, place: int) -> Iterator[tuple[str, Self]]:
         """Yields a name and the file with another row at ``place``, for each crafted row."""
-        ...
 
     def write(self, path: Path) -> str:
         """Writes the file beside ``path``, with its own ending, and returns the source that names it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,4 +17,3 @@ class RecordMap(Protocol):
 
     def features(self, features: Float32s) -> Float32s:
         """Returns the mapped features of records, shape ``(n, ...)``."""
-        ...

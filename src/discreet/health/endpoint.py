@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from types import TracebackType
 from typing import Any, Self
 
 from discreet.errors import ConfigurationError
@@ -119,9 +118,7 @@ class Endpoint:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # A caller that sends its request byte by byte must not keep the process from ending.
         threading.Thread(target=self._server.shutdown, daemon=True).start()
         self._server.cut()

@@ -95,7 +95,6 @@ class BinaryLoss(Protocol):
 
     def losses_and_residuals(self, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
         """Each answer's loss, shape ``(n,)``, and its derivative by the logits, ``(n, 1)``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,19 +29,15 @@ class _Layer(Protocol):
     @property
     def size(self) -> int:
         """Number of its parameters."""
-        ...
 
     def forward(self, own: Float32s, inputs: Float32s) -> Float32s:
         """Returns the outputs."""
-        ...
 
     def write_gradients(self, inputs: Float32s, upward: Float32s, out: Floats) -> None:
         """Writes the gradients by its parameters, given ``upward``, those by its outputs."""
-        ...
 
     def below(self, own: Float32s, outputs: Float32s, upward: Float32s) -> Float32s:
         """Returns the gradients by its inputs."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

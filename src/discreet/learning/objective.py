@@ -51,7 +51,6 @@ class Objective(Protocol):
     @property
     def statistics(self) -> int:
         """How many of the last parameters are running statistics, which a step replaces."""
-        ...
 
     def mean_gradients(
         self, parameters: Floats, places: Sequence[int], batches: Indices
@@ -65,7 +64,6 @@ class Objective(Protocol):
             places: which clients, m of them.
             batches: places of the batches' records in each client's own, shape ``(m, b)``.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from discreet.errors import LedgerError
 from discreet.plan import Plan
 from discreet.plan.held_out import measure_text
 from discreet.quality.intervals import Interval
@@ -45,9 +44,7 @@ def evaluations_of(run: RunRecord) -> tuple[RoundEvaluation, ...]:
     completed = run.spending.completed
     if run.plan.evaluation is None or not completed:
         return ()
-    saved = run.directory.load_state()
-    if saved.digest != completed[-1].led_to:
-        raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
+    saved = run.directory.state_after(completed[-1])
     asked = run.plan.evaluation
     return tuple(RoundEvaluation(one.after, _answer(asked, one)) for one in evaluated_from(saved.arrays))
 

@@ -28,7 +28,7 @@ from discreet.data import TableRules, table_rules
 from discreet.data.bins import Bins
 from discreet.data.columns import Categories, Column, Contrast, Numeric, feature_names
 from discreet.data.standard import FARTHEST, Ramp, Standard
-from discreet.errors import ConfigurationError, LedgerError
+from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import ORDINAL
 from discreet.plan import Plan
 from discreet.plan.weight_noise import WeightNoise, weight_noise
@@ -192,9 +192,7 @@ def model_shapes(run: RunRecord) -> Shapes:
         )
     if not completed:
         raise ConfigurationError("a round must be completed before there is a model to show; none is.")
-    saved = run.directory.load_state()
-    if saved.digest != completed[-1].led_to:
-        raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
+    saved = run.directory.state_after(completed[-1])
     weights = released_from(saved.arrays)
     noise = weight_noise(run.plan, _survivors_of_rounds(run))
     found = prepared_from(saved.arrays)

@@ -17,6 +17,7 @@ from safetensors.numpy import save
 
 from discreet.documents import read_json
 from discreet.errors import ConfigurationError, LedgerError
+from discreet.privacy.ledger import Completed
 from discreet.rounds.memory import Arrays
 
 _MARKER = "plan.json"
@@ -168,6 +169,13 @@ class RunDirectory:
             name = type(error).__name__
             raise LedgerError(f"{self.state.name} must be readable to resume; got {name}.") from None
         return SavedState(arrays, made, digest)
+
+    def state_after(self, last: Completed) -> SavedState:
+        """Returns the saved state, which must be the one that the ledger's last completed release led to."""
+        saved = self.load_state()
+        if saved.digest != last.led_to:
+            raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
+        return saved
 
     def append_metrics(self, line: dict[str, Any]) -> None:
         """Appends one line of metrics, in place of a torn last line."""

@@ -115,4 +115,3 @@ class Engine(Protocol):
             NotEnoughSurvivors: if it was stopped before any share left a silo; the round is not charged.
             DiscreetError: for anything else that stops it; the round stays charged.
         """
-        ...

@@ -60,7 +60,7 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
         spent = spending(ledger.entries)
         led_to = _led_to(plan, directory, spent.pending)
         if spent.completed and led_to is None:
-            _state_of(directory, spent.completed[-1])
+            directory.state_after(spent.completed[-1])
         if spent.pending is not None:
             _settle(ledger, spent.pending, led_to)
         if not finished(plan, directory, spending(ledger.entries)) or _without_metrics(directory, ledger):
@@ -80,7 +80,7 @@ def restore(directory: RunDirectory, ledger: LedgerWriter, start: Training) -> T
     completed = spending(ledger.entries).completed
     if not completed:
         return start
-    return start.from_arrays(_state_of(directory, completed[-1]).arrays)
+    return start.from_arrays(directory.state_after(completed[-1]).arrays)
 
 
 def finished(plan: Plan, directory: RunDirectory, spent: Spending) -> bool:
@@ -92,13 +92,6 @@ def finished(plan: Plan, directory: RunDirectory, spent: Spending) -> bool:
     if spent.charged >= plan.releases or not spent.completed or plan.evaluation is None:
         return spent.charged >= plan.releases
     return stops(plan, evaluated_from(directory.load_state().arrays))
-
-
-def _state_of(directory: RunDirectory, last: Completed) -> SavedState:
-    saved = directory.load_state()
-    if saved.digest != last.led_to:
-        raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
-    return saved
 
 
 def _led_to(plan: Plan, directory: RunDirectory, pending: Intent | None) -> SavedState | None:

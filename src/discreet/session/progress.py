@@ -6,7 +6,6 @@ whoever reads the line may end the training. The plan's own ε holds whenever it
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -50,9 +49,7 @@ class RunDisplay:
         self._progress.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
     def observe(self, report: RoundReport) -> None:

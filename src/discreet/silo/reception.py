@@ -7,7 +7,6 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self, final
 
 from discreet.silo.connection import LENGTH_BYTES, PIECE
@@ -71,9 +70,7 @@ class Reception:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for caller in list(self._callers):
             self._dismiss(caller).close()
         self._selector.close()

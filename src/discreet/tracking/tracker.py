@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 from discreet.errors import ConfigurationError
@@ -15,13 +14,10 @@ class Tracker(Protocol):
 
     def record(self, release: int, values: Mapping[str, float]) -> None:
         """Records the values of one released round."""
-        ...
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, kind: object, error: object, trace: object, /) -> None: ...
 
 
 def optional(module: str, *, option: str, extra: str) -> Any:

@@ -19,15 +19,12 @@ class Grid(Protocol):
 
     def get_node_ids(self) -> Iterable[int]:
         """Returns the connected nodes."""
-        ...
 
     def push_messages(self, messages: Iterable[Any]) -> Iterable[str | None]:
         """Queues messages and returns their identifiers."""
-        ...
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Any]:
         """Returns the replies that are there."""
-        ...
 
 
 def to_content(body: bytes) -> RecordDict:

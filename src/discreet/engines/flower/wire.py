@@ -18,15 +18,12 @@ class Wire(Protocol):
 
     def nodes(self) -> tuple[NodeId, ...]:
         """Returns the nodes that seem to be there."""
-        ...
 
     def post(self, requests: Mapping[NodeId, bytes], *, label: str, lifetime_seconds: float) -> Posted:
         """Sends requests; one that is not delivered within its lifetime never is."""
-        ...
 
     def collect(self, posted: Posted) -> dict[str, bytes | None]:
         """Returns the replies that have arrived since, by message identifier; None for a failed delivery."""
-        ...
 
 
 def await_nodes(wire: Wire, wanted: int, *, patience_seconds: float) -> tuple[NodeId, ...]:
