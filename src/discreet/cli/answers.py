@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.cli.listing import Listing
 from discreet.engines.local import RunResult
-from discreet.report.answered import Answer, answers_of, whole
+from discreet.report.answered import Answer, answers_of, number_text, whole
 from discreet.rounds import read_record
 from discreet.statistics.rows import Row
 
@@ -78,9 +78,7 @@ def _chosen(rows: Sequence[Row]) -> Sequence[Row]:
 
 
 def _cells(row: Row) -> tuple[str, str, str, str]:
-    interval = "" if row.low is None and row.high is None else f"{_number(row.low)} to {_number(row.high)}"
-    return (row.name, _number(row.value), interval, row.remark)
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    interval = (
+        "" if row.low is None and row.high is None else f"{number_text(row.low)} to {number_text(row.high)}"
+    )
+    return (row.name, number_text(row.value), interval, row.remark)

@@ -19,7 +19,7 @@ from discreet.documents import shown
 from discreet.errors import ConfigurationError
 from discreet.plan.uncalibrated import ENTRY
 from discreet.quality import NumberQuality, Quality, quality_json
-from discreet.quality.intervals import Interval, off_by, percents
+from discreet.quality.intervals import area_text, off_by, percents
 from discreet.quality.levels import level_rows
 from discreet.quality.owners import of_persons
 from discreet.released import Evaluated, evaluate_file, load_model
@@ -131,7 +131,7 @@ def _errors(quality: NumberQuality, file: str) -> list[Listing]:
         ("… of always naming the median", f"{quality.constant_mae:.4g}"),
         ("root mean square error", off_by(quality.rmse)),
         ("… of always naming the mean", f"{quality.constant_rmse:.4g}"),
-        ("R²", "–" if quality.r2 is None else off_by(quality.r2)),
+        ("R²", off_by(quality.r2)),
     )
     groups = tuple(
         (f"{one.by} {one.name}", f"{one.records:,}", off_by(one.mae), f"{one.constant_mae:.4g}")
@@ -162,7 +162,7 @@ def _listings(quality: Quality, found: Evaluated, file: str) -> list[Listing]:
         ("log loss", "–" if found.loss is None else f"{found.loss:.3f}"),
     )
     classes = tuple(
-        (one.name, f"{one.records:,}", _share(one.recall), _share(one.precision), _area(one.auc))
+        (one.name, f"{one.records:,}", percents(one.recall), percents(one.precision), area_text(one.auc))
         for one in quality.classes
     )
     groups = tuple(
@@ -176,9 +176,9 @@ def _listings(quality: Quality, found: Evaluated, file: str) -> list[Listing]:
             f"{one.second.records:,}",
             percents(one.accuracy),
             f"{100 * one.against.base_rate:.1f} %",
-            _share(one.second.recall),
-            _share(one.second.precision),
-            _area(one.second.auc),
+            percents(one.second.recall),
+            percents(one.second.precision),
+            area_text(one.second.auc),
         )
         for one in quality.labels or ()
     )
@@ -201,11 +201,3 @@ def _listings(quality: Quality, found: Evaluated, file: str) -> list[Listing]:
         Listing(title, header, rows, frozenset(header[1:])) for title, header, rows in tables if rows
     ]
     return listings
-
-
-def _share(found: Interval | None) -> str:
-    return "–" if found is None else percents(found)
-
-
-def _area(found: Interval | None) -> str:
-    return "–" if found is None else f"{found.value:.3f} ({found.low:.2f} to {found.high:.2f})"

@@ -25,7 +25,7 @@ from discreet.data.remarks import grouped
 from discreet.engines.local import Opening, RunResult
 from discreet.engines.local.processes import WorkerProcess
 from discreet.quality import AnyQuality, Quality
-from discreet.quality.intervals import Interval, off_by, percents
+from discreet.quality.intervals import off_by, percents
 from discreet.quality.levels import level_rows
 from discreet.rounds import RunDirectory
 from discreet.session import nothing_left, summarise
@@ -153,9 +153,8 @@ def _how_good(quality: AnyQuality) -> str:
     whose = "" if quality.persons is None else f" of {quality.persons} persons"
     found = f"{quality.records} held-out records{whose}, not private: "
     if not isinstance(quality, Quality):
-        explained = "–" if quality.r2 is None else off_by(quality.r2)
-        return f"{found}root mean square error {off_by(quality.rmse)}, R² {explained}"
-    parts: list[tuple[str, Interval | None]] = [("balanced accuracy", quality.balanced_accuracy)]
+        return f"{found}root mean square error {off_by(quality.rmse)}, R² {off_by(quality.r2)}"
+    parts = [("balanced accuracy", quality.balanced_accuracy)]
     if quality.levels is not None:
         found += ", ".join(f"{name.lower()} {value}" for name, value, _ in level_rows(quality.levels)) + ", "
     if quality.labels is not None:
@@ -165,9 +164,7 @@ def _how_good(quality: AnyQuality) -> str:
         )
     if len(quality.classes) == 2:
         parts += [("recall", quality.classes[1].recall), ("precision", quality.classes[1].precision)]
-    return found + ", ".join(
-        f"{name} –" if part is None else f"{name} {percents(part)}" for name, part in parts
-    )
+    return found + ", ".join(f"{name} {percents(part)}" for name, part in parts)
 
 
 def _price(result: RunResult) -> Listing:

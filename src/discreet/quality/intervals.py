@@ -15,6 +15,8 @@ from discreet.arrays import Floats
 
 _Z = 1.959963984540054  # the 97.5 % quantile of the normal distribution
 _TINY = 1e-9
+UNKNOWN = "–"
+"""In place of a number that is not known."""
 
 
 class Interval(NamedTuple):
@@ -25,24 +27,31 @@ class Interval(NamedTuple):
     high: float
 
 
-def percents(found: Interval) -> str:
-    """Writes a share and its interval for people.
+def percents(found: Interval | None) -> str:
+    """Writes a share and its interval for people; a dash for none.
 
     Example:
         >>> percents(proportion(8, 12))
         '66.7 % (39 to 86)'
     """
+    if found is None:
+        return UNKNOWN
     return f"{100 * found.value:.1f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
 
 
-def off_by(found: Interval) -> str:
-    """Writes a number in the label's unit and its interval for people.
+def area_text(found: Interval | None) -> str:
+    """Writes a number from 0 to 1, such as an area under a curve, and its interval; a dash for none."""
+    return UNKNOWN if found is None else f"{found.value:.3f} ({found.low:.2f} to {found.high:.2f})"
+
+
+def off_by(found: Interval | None) -> str:
+    """Writes a number in the label's unit and its interval for people; a dash for none.
 
     Example:
         >>> off_by(Interval(3.14159, 2.9, 3.4))
         '3.142 (2.9 to 3.4)'
     """
-    return f"{found.value:.4g} ({found.low:.3g} to {found.high:.3g})"
+    return UNKNOWN if found is None else f"{found.value:.4g} ({found.low:.3g} to {found.high:.3g})"
 
 
 def proportion(successes: float, trials: float) -> Interval:

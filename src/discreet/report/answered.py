@@ -25,7 +25,7 @@ from discreet.kinds.questions import (
 )
 from discreet.kinds.variables import Contrast, Number, Variable
 from discreet.plan import Plan
-from discreet.quality.intervals import Interval
+from discreet.quality.intervals import UNKNOWN, Interval
 from discreet.report.effects import compared_with, covariates_of, effects_of
 from discreet.report.forest import Forest
 from discreet.report.plots import Curve, Grid, Plot
@@ -101,6 +101,16 @@ def whole(found: Interval) -> str:
         '1,021 (993 to 1,050)'
     """
     return f"{found.value:,.0f} ({found.low:,.0f} to {found.high:,.0f})"
+
+
+def number_text(value: float | None) -> str:
+    """Writes a number of an answer for people; a dash for none.
+
+    Example:
+        >>> number_text(0.123456), number_text(12345.6), number_text(None)
+        ('0.1235', '12,346', '–')
+    """
+    return UNKNOWN if value is None else f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from discreet.privacy.notation import pair_text
-from discreet.report.answered import Answer, whole
+from discreet.quality.intervals import UNKNOWN
+from discreet.report.answered import Answer, number_text, whole
 from discreet.report.chart import Axis, Band, Chart, Line, draw, nice_scale
 from discreet.report.content import ReportInput
 from discreet.report.forest import draw_forest
 from discreet.report.html import Html, table, tag
 from discreet.report.plots import Curve, Grid, Plot
 from discreet.statistics.rows import Row
-
-_UNKNOWN = "–"
 
 
 def answered(report: ReportInput, answers: tuple[Answer, ...]) -> Html:
@@ -70,7 +69,7 @@ def _soft(words: str) -> list[Html]:
 
 
 def _numbers(title: str, rows: Sequence[Row]) -> Html:
-    cells = [(row.name, _value(row.value), _interval(row.low, row.high), row.remark) for row in rows]
+    cells = [(row.name, number_text(row.value), _interval(row.low, row.high), row.remark) for row in rows]
     width = 4 if any(row.remark for row in rows) else 3
     header = ("What", "Value", "95 % interval", "Remark")[:width]
     return table(title, header, [row[:width] for row in cells], numeric=(1, 2))
@@ -111,11 +110,7 @@ def _ends(curve: Curve) -> str:
     return f"{curve.label}: {start:.3g} at {first:.3g}, {end:.3g} ({low:.3g} to {high:.3g}) at {last:.3g}"
 
 
-def _value(value: float | None) -> str:
-    return _UNKNOWN if value is None else f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-
-
 def _interval(low: float | None, high: float | None) -> str:
     if low is None and high is None:
-        return _UNKNOWN
-    return f"{_value(low)} to {_value(high)}"
+        return UNKNOWN
+    return f"{number_text(low)} to {number_text(high)}"

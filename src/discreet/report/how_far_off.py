@@ -17,7 +17,6 @@ def how_far_off(quality: NumberQuality) -> Html:
 
 
 def _overall(quality: NumberQuality) -> Html:
-    explained = "–" if quality.r2 is None else off_by(quality.r2)
     rows = [
         ("Mean absolute error", off_by(quality.mae), "in the unit of the label"),
         ("… of always naming the median", f"{quality.constant_mae:.4g}", f"more by {off_by(quality.gain)}"),
@@ -27,7 +26,11 @@ def _overall(quality: NumberQuality) -> Html:
             f"{quality.constant_rmse:.4g}",
             "the standard deviation of the labels",
         ),
-        ("R²", explained, "share of the labels' variance that is explained: 1 is all, 0 what the mean does"),
+        (
+            "R²",
+            off_by(quality.r2),
+            "share of the labels' variance that is explained: 1 is all, 0 what the mean does",
+        ),
     ]
     return table("Overall", ("Measure", "Value", "What it means"), rows)
 

@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from itertools import compress
 
 from discreet.quality import AnyQuality, Group, LabelQuality, Quality, Verdict
-from discreet.quality.intervals import Interval, percents
+from discreet.quality.intervals import UNKNOWN, area_text, percents
 from discreet.quality.levels import level_rows
 from discreet.report.chart import Axis, Chart, Line, draw, nice_scale
 from discreet.report.html import Html, join, table, tag
 from discreet.report.wording import accuracy_text
 
-_UNKNOWN = "–"
 _SHARE = nice_scale([0.0, 1.0])
 # Fewer records say little about a group.
 _FEW = 30
@@ -72,7 +71,7 @@ def _overall(quality: Quality) -> Html:
         ("Base rate", accuracy_text(against.base_rate), compared),
         ("Balanced accuracy", percents(quality.balanced_accuracy), "mean recall over the classes"),
         *(level_rows(quality.levels) if quality.levels is not None else ()),
-        ("Brier score", _number(quality.brier), f"{_squares(quality)}: 0 best, 1 worst"),
+        ("Brier score", area_text(quality.brier), f"{_squares(quality)}: 0 best, 1 worst"),
         (
             "Calibration error",
             quality.sureness.error_text,
@@ -82,10 +81,10 @@ def _overall(quality: Quality) -> Html:
     if len(quality.classes) == 2:
         second = quality.classes[1]
         rows += [
-            ("Area under the ROC curve", _number(second.auc), "guessing has 0.5"),
+            ("Area under the ROC curve", area_text(second.auc), "guessing has 0.5"),
             (
                 "Average precision",
-                _number(second.average_precision),
+                area_text(second.average_precision),
                 f"area under the precision-recall curve; guessing has {second.records / quality.records:.3f}",
             ),
         ]
@@ -97,14 +96,6 @@ def _squares(quality: Quality) -> str:
     if len(quality.classes) == 2:
         return "squared error of the probability"
     return "half the squared errors of the probabilities, summed over the classes"
-
-
-def _number(found: Interval | None) -> str:
-    return _UNKNOWN if found is None else f"{found.value:.3f} ({found.low:.2f} to {found.high:.2f})"
-
-
-def _share(found: Interval | None) -> str:
-    return _UNKNOWN if found is None else percents(found)
 
 
 def _curves(quality: Quality) -> list[Html]:
@@ -161,11 +152,11 @@ def _classes(quality: Quality) -> Html:
         (
             row.name,
             f"{row.records:,}",
-            _share(row.recall),
-            _share(row.precision),
-            _number(row.f1),
-            _number(row.auc),
-            _number(row.average_precision),
+            percents(row.recall),
+            percents(row.precision),
+            area_text(row.f1),
+            area_text(row.auc),
+            area_text(row.average_precision),
         )
         for row in quality.classes
     ]
@@ -181,10 +172,10 @@ def _labels(labels: tuple[LabelQuality, ...]) -> Html:
             f"{one.second.records:,}",
             percents(one.accuracy),
             accuracy_text(one.against.base_rate),
-            _share(one.second.recall),
-            _share(one.second.precision),
-            _number(one.second.auc),
-            _number(one.second.average_precision),
+            percents(one.second.recall),
+            percents(one.second.precision),
+            area_text(one.second.auc),
+            area_text(one.second.average_precision),
         )
         for one in labels
     ]
@@ -217,7 +208,7 @@ def _without_empty(
     header: tuple[str, ...], rows: list[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Leaves out columns in which nothing is known of any group, such as those of two classes alone."""
-    known = [place == 0 or any(row[place] != _UNKNOWN for row in rows) for place in range(len(header))]
+    known = [place == 0 or any(row[place] != UNKNOWN for row in rows) for place in range(len(header))]
     return tuple(compress(header, known)), [tuple(compress(row, known)) for row in rows]
 
 
@@ -236,7 +227,7 @@ def _group_row(group: Group) -> tuple[str, ...]:
         accuracy_text(group.base_rate),
         percents(group.accuracy),
         percents(group.balanced_accuracy),
-        _share(group.recall),
-        _share(group.precision),
-        _number(group.auc),
+        percents(group.recall),
+        percents(group.precision),
+        area_text(group.auc),
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from discreet.plan.assumptions import NO_CHOSEN_END
 from discreet.privacy.notation import delta_is, epsilon_text
+from discreet.quality.intervals import UNKNOWN
 from discreet.report.chart import Axis, Chart, Line, draw, nice_scale
 from discreet.report.content import (
     AbortedRound,
@@ -18,7 +19,6 @@ from discreet.report.content import (
 from discreet.report.html import Html, table, tag
 from discreet.report.wording import accuracy_text, main_measure, measured_text
 
-_UNKNOWN = "–"
 _NEVER_RELEASED = "no noise: not private, not released"
 
 
@@ -160,16 +160,16 @@ def _rounds(report: ReportInput) -> Html:
 
 def _round_row(outcome: RoundOutcome, report: ReportInput) -> tuple[str, ...]:
     """Returns the cells of one attempt."""
-    empty = (_UNKNOWN,) * 4
+    empty = (UNKNOWN,) * 4
     match outcome:
         case LostRound(reason=reason):
             return (
                 _cell(outcome),
                 f"interrupted, stays charged: {reason}",
-                _UNKNOWN,
+                UNKNOWN,
                 *empty[:3],
-                _UNKNOWN,
-                _UNKNOWN,
+                UNKNOWN,
+                UNKNOWN,
             )
         case AbortedRound(code=code):
             return (
@@ -177,7 +177,7 @@ def _round_row(outcome: RoundOutcome, report: ReportInput) -> tuple[str, ...]:
                 f"stopped before its sum was opened, charged to a silo's own message only: {code}",
                 *empty,
                 "none",
-                _UNKNOWN,
+                UNKNOWN,
             )
         case CompletedRound():
             asked = report.silos if outcome.asked is None else outcome.asked
@@ -189,7 +189,7 @@ def _round_row(outcome: RoundOutcome, report: ReportInput) -> tuple[str, ...]:
                 f"{silos}; without {', '.join(missing)}" if missing else silos,
                 *_measured_cells(outcome.measured),
                 epsilon_text(outcome.epsilon_spent),
-                _UNKNOWN if outcome.bytes_per_silo is None else f"{outcome.bytes_per_silo:,}",
+                UNKNOWN if outcome.bytes_per_silo is None else f"{outcome.bytes_per_silo:,}",
             )
 
 
@@ -209,11 +209,11 @@ def _how_it_ended(outcome: CompletedRound) -> str:
 def _measured_cells(measured: Measured | None) -> tuple[str, str, str]:
     """Returns accuracy or mean absolute error, AUC and loss."""
     if measured is None:
-        return (_UNKNOWN,) * 3
+        return (UNKNOWN,) * 3
     return (
         measured_text(measured, measured.mae if measured.accuracy is None else measured.accuracy),
-        _UNKNOWN if measured.auc is None else f"{measured.auc:.3f}",
-        _UNKNOWN if measured.loss is None else f"{measured.loss:.3f}",
+        UNKNOWN if measured.auc is None else f"{measured.auc:.3f}",
+        UNKNOWN if measured.loss is None else f"{measured.loss:.3f}",
     )
 
 
@@ -233,13 +233,13 @@ def _comparison(report: ReportInput) -> Html:
         rows.append((label, standing, *_measured_cells(measured)[:2], *by_silo))
     base = next((measured.base_rate for _, _, measured in models if measured.base_rate is not None), None)
     if base is not None:
-        auc = _UNKNOWN if models[0][2].auc is None else "0.500"
+        auc = UNKNOWN if models[0][2].auc is None else "0.500"
         always = ("no records: always the commonest class", "the base rate: a count, not private")
-        rows.append((*always, accuracy_text(base), auc, *(_UNKNOWN for _ in silos)))
+        rows.append((*always, accuracy_text(base), auc, *(UNKNOWN for _ in silos)))
     median = next((one for _, _, one in models if one.constant_mae is not None), None)
     if median is not None:
         always = ("no records: always the median", "of the held-out labels: not private")
-        unknown = (_UNKNOWN for _ in ("AUC", *silos))
+        unknown = (UNKNOWN for _ in ("AUC", *silos))
         rows.append((*always, measured_text(median, median.constant_mae), *unknown))
     main = main_measure(measured for _, _, measured in models)
     header = ("Trained on", "Standing", f"{main}, all silos", "AUC", *(f"{main}, {silo}" for silo in silos))
