@@ -6,12 +6,12 @@ Colours come from the page's style sheet by class, so that one drawing serves li
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from discreet.report.html import Html, tag
 
-_WIDTH, _HEIGHT = 340.0, 230.0
+WIDTH, _HEIGHT = 340.0, 230.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60.0, 20.0, 12.0, 40.0
 _MOST_MARKERS = 24
 _MOST_TICKS = 6
@@ -125,21 +125,29 @@ def nice_scale(values: Sequence[float], *, from_zero: bool = False, whole: bool 
 
 def draw(chart: Chart) -> Html:
     """Returns the chart as a figure with its legend."""
-    drawing = tag(
-        "svg",
-        tag("title", chart.title),
-        tag("desc", chart.description),
+    parts = [
         *_x_axis(chart.x),
         *_y_axis(chart.y),
         *(_band(band, chart) for band in chart.bands),
         *(_line(line, place, chart) for place, line in enumerate(chart.lines)),
-        viewBox=f"0 0 {_WIDTH:g} {_HEIGHT:g}",
-        role="img",
-        aria_label=f"{chart.title}. {chart.description}",
-    )
+    ]
     named = [_legend_entry(line, place) for place, line in enumerate(chart.lines)] if chart.legend else []
     legend = [tag("ul", *named, class_="legend")] if named else []
-    return tag("figure", tag("figcaption", chart.title), drawing, *legend)
+    return figure(chart.title, chart.description, parts, *legend, height=_HEIGHT)
+
+
+def figure(title: str, words: str, parts: Iterable[Html], *below: Html, height: float) -> Html:
+    """Returns a drawing with its title for everyone, and its words for those who cannot see it."""
+    drawing = tag(
+        "svg",
+        tag("title", title),
+        tag("desc", words),
+        *parts,
+        viewBox=f"0 0 {WIDTH:g} {height:g}",
+        role="img",
+        aria_label=f"{title}. {words}",
+    )
+    return tag("figure", tag("figcaption", title), drawing, *below)
 
 
 def _nice_step(raw: float) -> float:
@@ -150,7 +158,7 @@ def _nice_step(raw: float) -> float:
 
 def _x(axis: Axis, value: float) -> float:
     """Returns the horizontal place of a value."""
-    return _LEFT + axis.scale.position(value) * (_WIDTH - _LEFT - _RIGHT)
+    return _LEFT + axis.scale.position(value) * (WIDTH - _LEFT - _RIGHT)
 
 
 def _y(axis: Axis, value: float) -> float:
@@ -161,43 +169,22 @@ def _y(axis: Axis, value: float) -> float:
 def _x_axis(axis: Axis) -> list[Html]:
     """Draws tick labels and title below the plot."""
     floor = _HEIGHT - _BOTTOM
+    below = f"{floor + 15:.1f}"
     labels = [
-        tag(
-            "text",
-            axis.write(tick),
-            x=f"{_x(axis, tick):.1f}",
-            y=f"{floor + 15:.1f}",
-            text_anchor="middle",
-        )
+        tag("text", axis.write(tick), x=f"{_x(axis, tick):.1f}", y=below, text_anchor="middle")
         for tick in axis.scale.ticks
     ]
-    title = tag(
-        "text",
-        axis.title,
-        x=f"{(_LEFT + _WIDTH - _RIGHT) / 2:.1f}",
-        y=f"{_HEIGHT - 6:.1f}",
-        text_anchor="middle",
-    )
-    return [*labels, title]
+    middle = f"{(_LEFT + WIDTH - _RIGHT) / 2:.1f}"
+    return [*labels, tag("text", axis.title, x=middle, y=f"{_HEIGHT - 6:.1f}", text_anchor="middle")]
 
 
 def _y_axis(axis: Axis) -> list[Html]:
     """Draws grid lines with their labels, and the title along the side."""
-    parts = []
+    parts, sides = [], {"x1": f"{_LEFT:g}", "x2": f"{WIDTH - _RIGHT:g}"}
     for tick in axis.scale.ticks:
-        height = _y(axis, tick)
-        parts.append(
-            tag(
-                "line",
-                x1=f"{_LEFT:g}",
-                x2=f"{_WIDTH - _RIGHT:g}",
-                y1=f"{height:.1f}",
-                y2=f"{height:.1f}",
-                class_="grid",
-            )
-        )
-        label = axis.write(tick)
-        parts.append(tag("text", label, x=f"{_LEFT - 5:g}", y=f"{height + 4:.1f}", text_anchor="end"))
+        y, label = _y(axis, tick), axis.write(tick)
+        parts.append(tag("line", **sides, y1=f"{y:.1f}", y2=f"{y:.1f}", class_="grid"))
+        parts.append(tag("text", label, x=f"{_LEFT - 5:g}", y=f"{y + 4:.1f}", text_anchor="end"))
     middle = (_HEIGHT - _BOTTOM + _TOP) / 2
     turn = f"rotate(-90 11 {middle:g})"
     parts.append(tag("text", axis.title, x="11", y=f"{middle:g}", text_anchor="middle", transform=turn))

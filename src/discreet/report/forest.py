@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.quality.intervals import Interval
-from discreet.report.chart import Logarithmic
+from discreet.report.chart import Axis, Logarithmic
 from discreet.report.html import Html, tag
+from discreet.report.row_chart import RowChart
 from discreet.statistics.rows import CANNOT_BE_TOLD
 
-_WIDTH, _LEFT, _RIGHT, _ROW, _TOP, _BOTTOM = 340.0, 130.0, 14.0, 22.0, 6.0, 40.0
-_LONGEST_TEXT = 20
+_CHART = RowChart(left=130.0, gap=8.0, right=14.0, row=22.0, longest=20)
 _MOST_ROWS = 40
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 _MOST_TICKS = 7
@@ -32,21 +32,11 @@ class Forest:
 def draw_forest(title: str, forest: Forest) -> Html:
     """Returns the plot as a figure; what lies beyond a hundredth or a hundred is drawn at the edge."""
     shown, scale = forest.rows[:_MOST_ROWS], _scale(forest)
-    height = _TOP + _ROW * len(shown) + _BOTTOM
     words = "; ".join(_words(name, ratio) for name, ratio in shown)
-    drawing = tag(
-        "svg",
-        tag("title", title),
-        tag("desc", words),
-        *_grid(forest.title, scale, height),
-        *(part for place, row in enumerate(shown) for part in _drawn(*row, scale, place)),
-        viewBox=f"0 0 {_WIDTH:g} {height:g}",
-        role="img",
-        aria_label=f"{title}. {words}",
-    )
     left_out = len(forest.rows) - len(shown)
     more = [tag("p", f"and {left_out} more below", class_="soft")] if left_out else []
-    return tag("figure", tag("figcaption", title), drawing, *more)
+    rows = [_drawn(*row, scale, place) for place, row in enumerate(shown)]
+    return _CHART.draw(title, words, Axis(forest.title, scale, "{:g}".format), rows, *more, no_effect=1.0)
 
 
 def _words(name: str, ratio: Interval | None) -> str:
@@ -66,37 +56,12 @@ def _scale(forest: Forest) -> Logarithmic:
     return Logarithmic(low, high, inside if len(inside) <= _MOST_TICKS else powers)
 
 
-def _across(scale: Logarithmic, value: float) -> float:
-    kept = min(max(value, scale.low), scale.high)
-    return _LEFT + scale.position(kept) * (_WIDTH - _LEFT - _RIGHT)
-
-
-def _grid(title: str, scale: Logarithmic, height: float) -> list[Html]:
-    floor, parts = height - _BOTTOM, []
-    for tick in scale.ticks:
-        x = f"{_across(scale, tick):.1f}"
-        # The line of no effect stands out.
-        own = "whisker" if tick == 1.0 else "grid"
-        parts.append(tag("line", x1=x, x2=x, y1=f"{_TOP:g}", y2=f"{floor:.1f}", class_=own))
-        parts.append(tag("text", f"{tick:g}", x=x, y=f"{floor + 15:.1f}", text_anchor="middle"))
-    middle = f"{(_LEFT + _WIDTH - _RIGHT) / 2:.1f}"
-    return [*parts, tag("text", title, x=middle, y=f"{height - 6:.1f}", text_anchor="middle")]
-
-
 def _drawn(name: str, ratio: Interval | None, scale: Logarithmic, place: int) -> list[Html]:
-    middle = _TOP + _ROW * (place + 0.5)
-    short = name if len(name) <= _LONGEST_TEXT else f"{name[: _LONGEST_TEXT - 1]}…"
-    label = tag(
-        "text", tag("title", name), short, x=f"{_LEFT - 8:g}", y=f"{middle + 4:.1f}", text_anchor="end"
-    )
+    label, middle = _CHART.name(name, place), _CHART.middle(place)
     if ratio is None:
-        words = tag("text", "cannot be told", x=f"{_LEFT + 8:g}", y=f"{middle + 4:.1f}")
+        words = tag("text", "cannot be told", x=f"{_CHART.left + 8:g}", y=f"{middle + 4:.1f}")
         return [label, words]
-    at, *ends = (_across(scale, end) for end in ratio)
-    y = f"{middle:.1f}"
-    parts = [label, tag("line", x1=f"{ends[0]:.1f}", x2=f"{ends[1]:.1f}", y1=y, y2=y, class_="line line-0")]
-    for end, own in zip(ends, ratio[1:], strict=True):
-        if scale.low <= own <= scale.high:
-            ticks = {"y1": f"{middle - 4:.1f}", "y2": f"{middle + 4:.1f}"}
-            parts.append(tag("line", x1=f"{end:.1f}", x2=f"{end:.1f}", **ticks, class_="line line-0"))
-    return [*parts, tag("circle", cx=f"{at:.1f}", cy=y, r="4", class_="marker-0")]
+    at, *ends = (_CHART.across(scale, min(max(end, scale.low), scale.high)) for end in ratio)
+    inside = [scale.low <= end <= scale.high for end in ratio[1:]]
+    whisker = _CHART.whisker(ends, place, "line line-0", inside)
+    return [label, *whisker, tag("circle", cx=f"{at:.1f}", cy=f"{middle:.1f}", r="4", class_="marker-0")]

@@ -7,15 +7,15 @@ from datetime import date
 
 from discreet.report.chart import Axis, Band, Chart, Line, Linear, draw, nice_scale
 from discreet.report.html import Html, tag
+from discreet.report.row_chart import RowChart, shortened
 from discreet.report.shapes import Form, Level, Shape
 
 # Of the drawn range: where a missing cell is marked, half the width of the mark, and what it needs.
 _APART, _HALF, _ROOM = 0.12, 0.03, 0.2
 _MOST_TEXT_TICKS = 3
 
-_WIDTH, _LEFT, _RIGHT, _ROW, _TOP, _BOTTOM = 340.0, 118.0, 12.0, 20.0, 6.0, 40.0
-_MOST_BARS = 20
-_LONGEST_TEXT, _LONGEST_TITLE = 18, 40
+_CHART = RowChart(left=118.0, gap=6.0, right=12.0, row=20.0, longest=18)
+_MOST_BARS, _LONGEST_TITLE = 20, 40
 
 
 def common_scale(shapes: Sequence[Shape]) -> Linear:
@@ -97,13 +97,9 @@ def _curve(shape: Shape, scale: Linear) -> Html:
     )
 
 
-def _short(words: str, most: int) -> str:
-    return words if len(words) <= most else f"{words[: most - 1]}…"
-
-
 def _x_axis(shape: Shape, low: float, high: float, apart: float) -> Axis:
     """Returns the axis of the public range, with a place apart for cells that are missing."""
-    title = _short(shape.column, _LONGEST_TITLE)
+    title = shortened(shape.column, _LONGEST_TITLE)
     ticks = nice_scale([low, high]).ticks
     inside = tuple(tick for tick in ticks if low <= tick <= high)
     if shape.form is Form.DAYS:
@@ -129,66 +125,21 @@ def _bars(shape: Shape, scale: Linear) -> Html:
     if left_out > 0:
         kept = sorted(shown, key=lambda level: -abs(level.contribution))[:_MOST_BARS]
         shown = tuple(level for level in shown if level in kept)
-    height = _TOP + _ROW * len(shown) + _BOTTOM
-    rows = [part for place, level in enumerate(shown) for part in _bar(shape, level, scale, place)]
-    drawing = tag(
-        "svg",
-        tag("title", shape.column),
-        tag("desc", _described(shape)),
-        *_grid(shape, scale, height),
-        *rows,
-        viewBox=f"0 0 {_WIDTH:g} {height:g}",
-        role="img",
-        aria_label=f"{shape.column}. {_described(shape)}",
-    )
     more = [tag("p", f"and {left_out} texts with smaller ones", class_="soft")] if left_out > 0 else []
-    return tag("figure", tag("figcaption", shape.column), drawing, *more)
-
-
-def _across(scale: Linear, value: float) -> float:
-    return _LEFT + scale.position(value) * (_WIDTH - _LEFT - _RIGHT)
-
-
-def _grid(shape: Shape, scale: Linear, height: float) -> list[Html]:
-    floor, parts = height - _BOTTOM, []
-    for tick in scale.ticks:
-        x = f"{_across(scale, tick):.1f}"
-        parts.append(tag("line", x1=x, x2=x, y1=f"{_TOP:g}", y2=f"{floor:.1f}", class_="grid"))
-        parts.append(tag("text", f"{tick:.3g}", x=x, y=f"{floor + 15:.1f}", text_anchor="middle"))
-    middle = f"{(_LEFT + _WIDTH - _RIGHT) / 2:.1f}"
-    return [
-        *parts,
-        tag("text", f"adds to {shape.adds_to}", x=middle, y=f"{height - 6:.1f}", text_anchor="middle"),
-    ]
+    rows = [_bar(shape, level, scale, place) for place, level in enumerate(shown)]
+    return _CHART.draw(shape.column, _described(shape), Axis(f"adds to {shape.adds_to}", scale), rows, *more)
 
 
 def _bar(shape: Shape, level: Level, scale: Linear, place: int) -> list[Html]:
-    words = place_text(shape, level)
-    top, middle = _TOP + _ROW * place, _TOP + _ROW * (place + 0.5)
-    left, right = sorted((_across(scale, 0.0), _across(scale, level.contribution)))
-    parts = [
-        tag(
-            "text",
-            tag("title", words),
-            _short(words, _LONGEST_TEXT),
-            x=f"{_LEFT - 6:g}",
-            y=f"{middle + 4:.1f}",
-            text_anchor="end",
-        ),
-        tag(
-            "rect",
-            x=f"{left:.1f}",
-            y=f"{top + 4:.1f}",
-            width=f"{right - left:.1f}",
-            height=f"{_ROW - 8:g}",
-            class_="bar",
-        ),
-    ]
-    if level.band:
-        ends = [f"{_across(scale, end):.1f}" for end in (_low(level), _high(level))]
-        height = f"{middle:.1f}"
-        parts.append(tag("line", x1=ends[0], x2=ends[1], y1=height, y2=height, class_="whisker"))
-        for end in ends:
-            ticks = {"y1": f"{middle - 4:.1f}", "y2": f"{middle + 4:.1f}"}
-            parts.append(tag("line", x1=end, x2=end, **ticks, class_="whisker"))
-    return parts
+    left, right = sorted((_CHART.across(scale, 0.0), _CHART.across(scale, level.contribution)))
+    bar = tag(
+        "rect",
+        x=f"{left:.1f}",
+        y=f"{_CHART.top(place) + 4:.1f}",
+        width=f"{right - left:.1f}",
+        height=f"{_CHART.row - 8:g}",
+        class_="bar",
+    )
+    ends = [_CHART.across(scale, end) for end in (_low(level), _high(level))]
+    whisker = _CHART.whisker(ends, place, "whisker") if level.band else []
+    return [_CHART.name(place_text(shape, level), place), bar, *whisker]
