@@ -6,7 +6,6 @@ import math
 from functools import lru_cache
 
 from discreet.config import Config
-from discreet.config.columns import PersonConfig
 from discreet.config.model import LossConfig
 from discreet.data.labels import NUMBER
 from discreet.errors import ConfigurationError, HowTo
@@ -48,7 +47,9 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
     for question in config.ask or ():
         if isinstance(question, EvaluationQuestion):
             question.require_of(facts.silos, math.prod(config.data.model_shape(facts.feature_shape)))
-    person = config.data.person
+    person, persons = config.data.person, None
+    if person is not None:
+        persons = PersonWeights(person.most_records, over_records=person.average_over == "records")
     return SiloSetting(
         kind=local.kind,
         model=config.model.name,
@@ -59,7 +60,7 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
         guard_prob=rare(config, config.training.planned_rounds),
         outputs=facts.outputs,
         linear=facts.linear,
-        persons=None if person is None else _weights(person),
+        persons=persons,
         own_loss=None if own is None else stated_loss(own, facts.outputs),
         asked=asked_blocks(config),
         number=number,
@@ -153,10 +154,6 @@ def stated_loss(own: LossConfig, outputs: int) -> StatedLoss:
 def silos_of_a_unit(config: Config) -> int:
     """Returns at how many silos one protected unit may hold records, as the plan assumes."""
     return 1 if config.data.person is None else config.data.person.most_silos
-
-
-def _weights(person: PersonConfig) -> PersonWeights:
-    return PersonWeights(person.most_records, over_records=person.average_over == "records")
 
 
 def local_training(local: LocalConfig, setting: SiloSetting, round_index: int = 0) -> SiloTraining:

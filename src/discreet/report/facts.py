@@ -6,7 +6,7 @@ import math
 
 from discreet.config.data import counted_unit, part_taken
 from discreet.config.sections import AggregationConfig
-from discreet.kinds import QuantileClipping, Timetable, room_text, timetable_text
+from discreet.kinds import QuantileClipping, room_text, timetable_text
 from discreet.plan import Plan
 from discreet.plan.counted import parts
 from discreet.plan.held_out import evaluation_text
@@ -79,10 +79,11 @@ def _schedule(plan: Plan) -> tuple[Fact, ...]:
     schedule, planned = plan.training.schedule, plan.timetable
     if schedule is None or planned is None:
         return ()
+    room = Fact("Dropouts", room_text(planned, plan.thresholds.min_survivors), "what a missing silo costs")
     return (
         Fact("Schedule", schedule.describe(), "public, and known before the first round"),
         Fact("Sums", timetable_text(planned, plan.facts.silos), "who is in how many of them"),
-        *(_room(plan, planned) if plan.thresholds.summed else ()),
+        *([room] if plan.thresholds.summed else []),
     )
 
 
@@ -97,10 +98,6 @@ def _segments(plan: Plan) -> tuple[Fact, ...]:
         )
         for number, (text, stage) in enumerate(plan.segment_plans(), 1)
     )
-
-
-def _room(plan: Plan, planned: Timetable) -> tuple[Fact, ...]:
-    return (Fact("Dropouts", room_text(planned, plan.thresholds.min_survivors), "what a missing silo costs"),)
 
 
 def _model(plan: Plan) -> Fact:

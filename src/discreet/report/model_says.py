@@ -17,15 +17,12 @@ def model_says(shown: Shown) -> Html:
     if shown.classes == 1:
         parts.append(_charts(shapes, shapes.outcomes[0]))
     else:
+        being = "" if shapes.several else f"{shapes.label} is "
         parts += [
-            tag("details", tag("summary", _named(shapes, outcome)), _charts(shapes, outcome))
+            tag("details", tag("summary", being + outcome), _charts(shapes, outcome))
             for outcome in shapes.outcomes
         ]
     return tag("section", *parts, *([_others(shown.others)] if shown.others else []), class_="foreign")
-
-
-def _named(shapes: Shapes, outcome: str) -> str:
-    return outcome if shapes.several else f"{shapes.label} is {outcome}"
 
 
 def _meaning(shapes: Shapes, classes: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from discreet.report.foreign import LONGEST_TEXT, foreign
@@ -69,10 +68,6 @@ def _rows(history: History) -> list[tuple[str, str, str, str, str]]:
     expired = RefusalCode.EXPIRED
     return found + [
         (one.time, one.plan, names.get(one.plan, ""), "expired: the policy's last day was over", "–")
-        for one in _last_of_each(history.proposals)
+        for one in {one.plan: one for one in history.proposals}.values()
         if one.verdict == expired
     ]
-
-
-def _last_of_each(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
-    return tuple({one.plan: one for one in proposals}.values())

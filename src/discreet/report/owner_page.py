@@ -89,7 +89,7 @@ def render_owner_page(view: OwnerView) -> str:
         *_problems(view),
         words(),
         waiting_plans(view.waiting, asks_a_person=view.asks_a_person),
-        _now(view),
+        tag("section", tag("h2", "What goes on"), tag("p", _doing(view))),
         decided(view.history),
         *([spending(view.odometer, view.per_training)] if view.odometer is not None else []),
         _proposals(view),
@@ -128,12 +128,8 @@ def _problems(view: OwnerView) -> list[Html]:
     return [tag("div", tag("p", tag("strong", "Look at this first")), entries, class_="warning", role="note")]
 
 
-def _now(view: OwnerView) -> Html:
-    """Says what the silo is doing; who wrote the page without serving cannot know."""
-    return tag("section", tag("h2", "What goes on"), tag("p", _doing(view)))
-
-
 def _doing(view: OwnerView) -> str:
+    """Says what the silo is doing; who wrote the page without serving cannot know."""
     if not view.serving:
         return "No process answers for this silo, so it takes part in nothing at present."
     if view.process is None:

@@ -80,11 +80,12 @@ _NOTHING = {
 def _plan(one: Waiting) -> Html:
     plan = one.proposed.plan
     title = f"{foreign(plan.name)} ({plan.digest()[:16]})"
+    costs = price(one.proposed, one.cost, one.units, one.budget)
     return tag(
         "article",
         table(title, ("What", "It says"), _asked(one)),
         columns_read(plan.data),
-        table("What it would cost", ("What", "Worked out here"), _price(one)),
+        table("What it would cost", ("What", "Worked out here"), costs),
         tag("h4", "What would leave this silo"),
         items(one.sends),
         *_who_learns(one),
@@ -101,10 +102,6 @@ _DECIDE = (
     "Whoever runs this silo types one of these lines on this machine, as the silo's own user. Who refuses "
     'may add --reason "why" for this silo\'s own records; nobody else is told the words.'
 )
-
-
-def _price(one: Waiting) -> list[tuple[str, str]]:
-    return price(one.proposed, one.cost, one.units, one.budget)
 
 
 def _asked(one: Waiting) -> list[tuple[str, str]]:

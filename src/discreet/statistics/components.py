@@ -85,7 +85,8 @@ def components(
     weights = _weights(moments, of) if moments.told else None
     if weights is None:
         return Components(names, ())
-    basis = _basis(moments) * weights[:, None]
+    centred = np.array([moments.centered(place) for place in range(1, len(moments.matrix))])
+    basis = centred * weights[:, None]  # directions, shape (k, k + 1)
     whole = _positive(basis @ moments.matrix @ basis.T / moments.units)
     noise = math.sqrt(moments.variance) / moments.units
     if not np.trace(whole) > 2 * noise * np.linalg.norm(basis.T @ basis):
@@ -103,11 +104,6 @@ def components(
             for value, vector in each
         ),
     )
-
-
-def _basis(moments: Moments) -> Floats:
-    """Returns the centred directions, shape ``(k, k + 1)``."""
-    return np.array([moments.centered(place) for place in range(1, len(moments.matrix))])
 
 
 def _weights(moments: Moments, of: str) -> Floats | None:

@@ -41,9 +41,8 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
             "it."
         )
     try:
-        federation = federation_of(
-            _data_in(folder, evidence, evidence.run.plan), exchanged=_exchanged(evidence)
-        )
+        exchanged = evidence.run.plan.release.neighboring is NeighboringRelation.REPLACE_ONE
+        federation = federation_of(_data_in(folder, evidence, evidence.run.plan), exchanged=exchanged)
     except ConfigurationError as error:
         made_by = evidence.run.plan.data.pretrained is not None and evidence.features is None
         knob = " The weights of the feature network may lie elsewhere: give --weights FILE." * made_by
@@ -82,10 +81,6 @@ def _remeasure(evidence: Evidence, federation: Federation, stated: dict[str, dic
             "evaluation.json must be there, for the released model was measured; it is missing."
         )
     return found
-
-
-def _exchanged(evidence: Evidence) -> bool:
-    return evidence.run.plan.release.neighboring is NeighboringRelation.REPLACE_ONE
 
 
 def _data_in(folder: Path, evidence: Evidence, plan: Plan) -> DataConfig:
