@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,10 +35,17 @@ def config(**privacy: Any) -> Config:
     )  # fmt: skip
 
 
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A consortium as it is written; tests have a copy."""
+    path = tmp_path_factory.mktemp("consortium") / "c"
+    rehearse(config(), path)
+    return path
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> ConsortiumFolder:
-    rehearse(config(), tmp_path / "c")
-    return ConsortiumFolder(tmp_path / "c")
+def folder(made: Path, tmp_path: Path) -> ConsortiumFolder:
+    return ConsortiumFolder(shutil.copytree(made, tmp_path / "c"))
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ from discreet.statistics import Row
 from discreet.verify import VerificationFailure, seal, verify
 
 
-@pytest.fixture
-def answered(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of questions; tests that change one use `answered`."""
     config = parse_config(
         {
             "data": {"source": "heart-disease", "record_capacity": 400},
@@ -47,8 +49,14 @@ def answered(tmp_path: Path) -> Path:
             "run": {"seed": 3},
         }
     )
-    finish(run(config, tmp_path / "run"), None)
-    return tmp_path / "run"
+    folder = tmp_path_factory.mktemp("asked") / "run"
+    finish(run(config, folder), None)
+    return folder
+
+
+@pytest.fixture
+def answered(asked: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(asked, tmp_path / "run")
 
 
 def test_a_run_of_questions_is_worked_out_again(answered: Path) -> None:
