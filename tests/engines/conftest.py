@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,7 +116,10 @@ class SmallConsortium:
 
 
 def make_consortium(path: Path, config: Config) -> SmallConsortium:
-    plan = rehearse(config, path)
+    return _opened(path, rehearse(config, path))
+
+
+def _opened(path: Path, plan: Plan) -> SmallConsortium:
     folder = ConsortiumFolder(path)
     silos = {100 + number: open_silo(folder.policy(name)) for number, name in enumerate(plan.facts.silos)}
     return SmallConsortium(folder, plan, silos)
@@ -126,12 +130,30 @@ def small_config_fixture() -> Callable[..., Config]:
     return small_config
 
 
+@pytest.fixture(scope="session")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, Config], SmallConsortium]:
+    """Writes a consortium once for each config, and opens a copy."""
+    written: dict[str, tuple[Path, Plan]] = {}
+
+    def make(path: Path, config: Config) -> SmallConsortium:
+        stated = config.model_dump_json()
+        if stated not in written:
+            first = tmp_path_factory.mktemp("consortium") / "first"
+            written[stated] = first, rehearse(config, first)
+        first, plan = written[stated]
+        return _opened(shutil.copytree(first, path), plan)
+
+    return make
+
+
 @pytest.fixture(name="make_consortium")
-def make_consortium_fixture(tmp_path: Path) -> Iterator[Callable[..., SmallConsortium]]:
+def make_consortium_fixture(
+    tmp_path: Path, copied: Callable[[Path, Config], SmallConsortium]
+) -> Iterator[Callable[..., SmallConsortium]]:
     made: list[SmallConsortium] = []
 
     def make(config: Config | None = None) -> SmallConsortium:
-        made.append(make_consortium(tmp_path / f"consortium-{len(made)}", config or small_config()))
+        made.append(copied(tmp_path / f"consortium-{len(made)}", config or small_config()))
         return made[-1]
 
     yield make
@@ -146,8 +168,10 @@ def direct_wire() -> type[DirectWire]:
 
 
 @pytest.fixture
-def consortium(tmp_path: Path) -> Iterator[SmallConsortium]:
-    made = make_consortium(tmp_path / "consortium", small_config())
+def consortium(
+    tmp_path: Path, copied: Callable[[Path, Config], SmallConsortium]
+) -> Iterator[SmallConsortium]:
+    made = copied(tmp_path / "consortium", small_config())
     yield made
     for silo in made.silos.values():
         silo.close()

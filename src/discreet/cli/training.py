@@ -25,7 +25,7 @@ from discreet.data.remarks import grouped
 from discreet.engines.local import Opening, RunResult
 from discreet.engines.local.processes import WorkerProcess
 from discreet.quality import AnyQuality, Quality
-from discreet.quality.intervals import off_by, percents
+from discreet.quality.intervals import Interval, off_by, percents
 from discreet.quality.levels import level_rows
 from discreet.rounds import RunDirectory
 from discreet.session import nothing_left, summarise
@@ -154,7 +154,7 @@ def _how_good(quality: AnyQuality) -> str:
     found = f"{quality.records} held-out records{whose}, not private: "
     if not isinstance(quality, Quality):
         return f"{found}root mean square error {off_by(quality.rmse)}, R² {off_by(quality.r2)}"
-    parts = [("balanced accuracy", quality.balanced_accuracy)]
+    parts: list[tuple[str, Interval | None]] = [("balanced accuracy", quality.balanced_accuracy)]
     if quality.levels is not None:
         found += ", ".join(f"{name.lower()} {value}" for name, value, _ in level_rows(quality.levels)) + ", "
     if quality.labels is not None:
