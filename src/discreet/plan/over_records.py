@@ -90,7 +90,7 @@ def facts_of(federation: Federation, model: ModelFacts) -> FederationFacts:
 
 
 def model_facts(config: Config, feature_shape: tuple[int, ...], num_classes: int) -> ModelFacts:
-    """Returns the public facts of the model that a config names; a linear head from zero is not made for them.
+    """Returns the public facts of the model that a config names; no head from zero is made for them.
 
     Raises:
         ConfigurationError: if it cannot be built here.

@@ -16,8 +16,8 @@ from discreet.kinds import Asked
 from discreet.kinds.model_facts import LINEAR_HEADS, ModelFacts, answers_facts
 from discreet.models import Answers, build_model, count_weights, described
 from discreet.models.adapters import FineTuning
-from discreet.models.head_start import HeadStart
 from discreet.models.build import BUNDLED
+from discreet.models.head_start import HeadStart
 from discreet.models.public_weights import PublicWeights
 from discreet.plan.asked import asked_blocks
 from discreet.plan.plan import Plan
@@ -41,8 +41,8 @@ def made_model(
         num_classes: number of label values.
         stated: weights that a plan names; None compares none.
         released: tensors of a released model, which are taken in place of those of the file of public
-            weights: frozen ones, or a linear head's. All else follows from the seed, and the digest of what is
-            returned says whether it does.
+            weights: frozen ones, or a linear head's. All else follows from the seed, and the digest of what
+            is returned says whether it does.
 
     Raises:
         ConfigurationError: if it cannot be built here.
@@ -71,9 +71,7 @@ def made_model(
     return Answers(dimension), answers_facts(dimension)
 
 
-def _tuning(
-    config: Config, released: Mapping[str, npt.NDArray[Any]] | None
-) -> FineTuning | HeadStart | None:
+def _tuning(config: Config, released: Mapping[str, npt.NDArray[Any]] | None) -> FineTuning | HeadStart | None:
     """Returns what of a model is trained, or where its head begins; None where the factory says both."""
     model = config.model
     weights, adapters = _weights(config, released), model.adapters

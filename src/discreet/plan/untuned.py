@@ -9,10 +9,10 @@ s times the noise, so z is s times as large.
 
 A small cap c on residuals is what bears so much noise: 0.35 and κ = 1.4 for two classes, 0.15 and κ = 2 for
 more. Under a cap that the user states, κ changes as c^-0.7, between 1 and 3. Where T would exceed 20, c grows
-to 0.5 (0.35) first. A head that begins at public weights needs less signal, and more noise would cost it more:
-κ is half as large. From 60 records for each unit of noise on, n/(z·√(N/shares)), the models of the last
+to 0.5 (0.35) first. From 60 records for each unit of noise on, n/(z·√(N/shares)), the models of the last
 quarter of rounds are averaged. The smaller c is, the more certain do probabilities look: with 0.2, two
-classes gained less than 0.1 points of accuracy and lost log loss.
+classes gained less than 0.1 points of accuracy and lost log loss. A head that begins at public weights needs
+less signal, and the same noise would cost it more: its κ is half as large.
 
 Several labels, levels in an order and losses of the user's own, on which this was not tried, have larger caps
 and κ = (n/10⁴)^0.2, between 1 and 1.5; there the last half of the models is averaged where

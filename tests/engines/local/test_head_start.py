@@ -64,7 +64,9 @@ def test_training_starts_there_and_every_row_says_what_is_assumed(document: dict
     plan = prepared(document).plan
     np.testing.assert_array_equal(flatten(prepared(document).model), HEAD.ravel())
     for row in plan.guarantees:
-        (said,) = [one for one in row.assumptions if one.startswith("the public weights of start.safetensors")]
+        (said,) = [
+            one for one in row.assumptions if one.startswith("the public weights of start.safetensors")
+        ]
         assert document["model"]["pretrained"]["sha256"][:12] in said
         assert "were made from public data alone" in said
     (stated,) = [one for one in plan_facts(plan) if one.label == "Public weights"]
@@ -204,7 +206,11 @@ def test_several_labels_and_evaluations_and_counts_of_classes_go_with_it(tmp_pat
     assert load_model(out).network.network.weight.shape == (2, 2)  # type: ignore[union-attr]
     assert "NOT COMPARED" in verified(out)
     local = {"kind": "stable-steps", "class_weights": {"kind": "private"}}
-    binary = document | {"evaluate": {"every": 1, "epsilon": 1.0}, "data": data | {"label": "old"}, "training": {"rounds": 2, "local": local}}
+    binary = document | {
+        "evaluate": {"every": 1, "epsilon": 1.0},
+        "data": data | {"label": "old"},
+        "training": {"rounds": 2, "local": local},
+    }
     binary["model"] = {"pretrained": pretrained(tmp_path, "one", weight=head[:1])}
     plan = prepared(binary).plan
     assert None not in (plan.preparation, plan.evaluation)
