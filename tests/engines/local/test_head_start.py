@@ -193,7 +193,11 @@ def test_several_labels_and_evaluations_and_counts_of_classes_go_with_it(tmp_pat
     rows = "".join(f"{age},{age % 2},{age // 50}\n" for age in range(100))
     (tmp_path / "rows.csv").write_text("age,ill,old\n" + rows)
     head = np.array([[3.0, 0.0], [0.0, -3.0]], np.float32)
-    data = {"source": f"csv:{tmp_path / 'rows.csv'}", "ranges": {"age": [0, 100]}, "classes": ["0", "1"]}
+    data: dict[str, Any] = {
+        "source": f"csv:{tmp_path / 'rows.csv'}",
+        "ranges": {"age": [0, 100]},
+        "classes": ["0", "1"],
+    }
     data |= {"record_capacity": 60, "partition": {"kind": "iid", "silos": 3}, "test_fraction": 0.3}
     document: dict[str, Any] = {
         "data": data | {"label": ["ill", "old"]},
@@ -203,7 +207,7 @@ def test_several_labels_and_evaluations_and_counts_of_classes_go_with_it(tmp_pat
         "run": {"seed": 1, "compare": False},
     }
     out = trained(document, tmp_path / "labels")
-    assert load_model(out).network.network.weight.shape == (2, 2)  # type: ignore[union-attr]
+    assert load_model(out).network.network.weight.shape == (2, 2)
     assert "NOT COMPARED" in verified(out)
     local = {"kind": "stable-steps", "class_weights": {"kind": "private"}}
     binary = document | {
