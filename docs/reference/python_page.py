@@ -13,7 +13,7 @@ from pydantic import BaseModel
 import discreet
 
 SECTIONS = {
-    "Plan, ask and train": ("session", "engines.local"),
+    "Plan, ask and train": ("session", "engines.local", "models"),
     "What was agreed": ("plan", "config"),
     "Use a released model": ("released",),
     "Records": ("data",),

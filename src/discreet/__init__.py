@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from discreet.data import Federation, Records, Silo, load_federation
     from discreet.engines.local.job import Opening, prepare
     from discreet.errors import DiscreetError
+    from discreet.models import head_of_texts
     from discreet.plan import Plan, load_plan, make_plan
     from discreet.privacy.adversary import (
         AggregationServer,
@@ -66,6 +67,7 @@ HOMES = {
     "data": ("Federation", "Records", "Silo", "load_federation"),
     "engines.local": ("Opening", "prepare"),
     "errors": ("DiscreetError",),
+    "models": ("head_of_texts",),
     "plan": ("Plan", "load_plan", "make_plan"),
     "privacy.adversary": (
         "AggregationServer",
@@ -146,6 +148,7 @@ __all__ = [
     "delta",
     "epsilon",
     "guarantee",
+    "head_of_texts",
     "load_config",
     "load_federation",
     "load_model",

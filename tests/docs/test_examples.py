@@ -25,7 +25,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The tables that examples name, in the current folder: made-up ones, and the bundled ones."""
     folder, before = tmp_path_factory.mktemp("examples"), Path.cwd()
-    (folder / "src").symlink_to(EXAMPLES.parent / "src")
+    for name in ("src", "examples"):
+        (folder / name).symlink_to(EXAMPLES.parent / name)
     for name in ("visits", "stays"):
         runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"](folder / name)
     runpy.run_path(str(EXAMPLES / "follow_up.py"))["main"](folder / "runs" / "follow-up")

@@ -365,6 +365,16 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
+    def _begins_where_features_are_public(self) -> Config:
+        """Refuses public weights of a head for features that a private release moves, scales or turns."""
+        if self.model.begins is not None and self.data.preparation is not None:
+            raise ValueError(
+                f"'model.pretrained' of {self.model.name!r} must be left out where 'data' has 'standardise', "
+                "'centre' or 'project': its weights are for features as they are read"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _questions_are_all(self) -> Config:
         """Refuses a training beside questions, and what only one of the two has."""
         asked = (

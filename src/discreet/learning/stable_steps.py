@@ -128,7 +128,7 @@ def _require_exact(kind: StableSteps, start: Floats, num_features: int) -> None:
     norm = float(np.linalg.norm(start))
     if not kind.rounding_share(num_features, norm) <= 1.0:
         raise PrivacyViolation(
-            "float64 rounding must stay within the claimed sensitivity: the weights have become too long for "
-            f"the learning rate (norm {norm:.3g}, rate {kind.learning_rate:.3g}). Lower the server's rate, "
-            "or use a slower 'training.local.decay'."
+            "float64 rounding must stay within the claimed sensitivity: the weights are too long for the "
+            f"learning rate (norm {norm:.3g}, rate {kind.learning_rate:.3g}). Lower the server's rate, use a "
+            "slower 'training.local.decay', or start from shorter weights."
         )

@@ -3,6 +3,7 @@
 from discreet.models.answers import Answers
 from discreet.models.build import build_model, count_weights
 from discreet.models.checks import looks_up
+from discreet.models.class_texts import head_of_texts
 from discreet.models.convexity import LinearHead, OrdinalHead, convexity
 from discreet.models.described import described
 from discreet.models.joint import JointLabels, labels_of
@@ -25,6 +26,7 @@ __all__ = [
     "count_weights",
     "described",
     "flatten",
+    "head_of_texts",
     "labels_of",
     "load_flat",
     "load_tensors",

@@ -22,6 +22,7 @@ from discreet.models.adapters import FineTuning
 from discreet.models.batch_norm import without_counts
 from discreet.models.checks import check_model, check_records_independent, looks_up
 from discreet.models.convexity import LinearHead, OrdinalHead
+from discreet.models.head_start import HeadStart
 from discreet.models.joint import JointLabels
 from discreet.models.own_code import imported
 
@@ -60,9 +61,9 @@ def build_model(
     *,
     mixes_records: bool = False,
     labels: int = 0,
-    tuning: FineTuning | None = None,
+    tuning: FineTuning | HeadStart | None = None,
 ) -> nn.Module:
-    """Builds a model whose initial weights are a function of ``seed`` alone.
+    """Builds a model whose initial weights are a function of ``seed`` and of public weights alone.
 
     Guarantee:
         The initial weights depend on the arguments only, never on data, and torch's global generator is
@@ -76,7 +77,8 @@ def build_model(
         mixes_records: whether batch norm may mix records, as in `check_model`.
         labels: how many labels with two values a record has, whose combinations are the classes; the factory
             makes a logit for each. 0 where it has one label.
-        tuning: what of it is trained, and the public weights of the rest; None trains what the factory says.
+        tuning: what of it is trained, and the public weights of the rest; or where a linear head begins. None
+            trains what the factory says, from where it says.
 
     Raises:
         ConfigurationError: for an unknown name, a factory that cannot be imported, a refused model, or public

@@ -69,13 +69,24 @@ class PublicWeights:
             ) from None
 
 
-def fill(targets: Mapping[str, torch.Tensor], tensors: Mapping[str, torch.Tensor], *, name: str) -> None:
+RENAME = "Name the layer in 'trained' if it is to be trained, or rename it in the network."
+"""What helps where a file lacks an array of a network."""
+
+
+def fill(
+    targets: Mapping[str, torch.Tensor],
+    tensors: Mapping[str, torch.Tensor],
+    *,
+    name: str,
+    knob: str = RENAME,
+) -> None:
     """Writes tensors of a file into those of a network that have the same names.
 
     Args:
         targets: of the network, each of which must be in the file; the file may hold others besides.
         tensors: by name; numbers of another precision are converted.
         name: of the file, in messages.
+        knob: what helps, in messages.
 
     Raises:
         ConfigurationError: naming the first that is missing or has another shape.
@@ -85,13 +96,12 @@ def fill(targets: Mapping[str, torch.Tensor], tensors: Mapping[str, torch.Tensor
             if key not in tensors:
                 others = ", ".join(sorted(tensors)[:5])
                 raise ConfigurationError(
-                    f"{name} must hold {key!r}, which is frozen; it holds {others or 'nothing'}, … Name the "
-                    "layer in 'trained' if it is to be trained, or rename it in the network."
+                    f"{name} must hold {key!r}; it holds {others or 'nothing'}, … {knob}"
                 )
             held = tensors[key]
             if (target.shape, target.dtype.is_floating_point) != (held.shape, held.dtype.is_floating_point):
                 raise ConfigurationError(
                     f"{name} must hold {key!r} in the network's shape {tuple(target.shape)}, "
-                    f"{target.dtype}; got {tuple(held.shape)}, {held.dtype}."
+                    f"{target.dtype}; got {tuple(held.shape)}, {held.dtype}. {knob}"
                 )
             target.copy_(held)

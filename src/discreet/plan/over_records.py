@@ -90,7 +90,7 @@ def facts_of(federation: Federation, model: ModelFacts) -> FederationFacts:
 
 
 def model_facts(config: Config, feature_shape: tuple[int, ...], num_classes: int) -> ModelFacts:
-    """Returns the public facts of the model that a config names; a linear head is not made for them.
+    """Returns the public facts of the model that a config names; no head from zero is made for them.
 
     Raises:
         ConfigurationError: if it cannot be built here.
@@ -98,7 +98,7 @@ def model_facts(config: Config, feature_shape: tuple[int, ...], num_classes: int
     blocks = asked_blocks(config)
     if blocks is not None:
         return answers_facts(Asked(blocks).dimension)
-    if config.model.name == LINEAR:
+    if config.model.name == LINEAR and config.model.begins is None:
         return linear_facts(config.data.model_shape(feature_shape), num_classes, config.data.several)
     from discreet.plan.public_model import made_model  # torch takes longer to import than a plan to make
 

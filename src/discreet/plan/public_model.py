@@ -17,6 +17,7 @@ from discreet.kinds.model_facts import LINEAR_HEADS, ModelFacts, answers_facts
 from discreet.models import Answers, build_model, count_weights, described
 from discreet.models.adapters import FineTuning
 from discreet.models.build import BUNDLED
+from discreet.models.head_start import HeadStart
 from discreet.models.public_weights import PublicWeights
 from discreet.plan.asked import asked_blocks
 from discreet.plan.plan import Plan
@@ -39,8 +40,9 @@ def made_model(
         feature_shape: of a record as it is read.
         num_classes: number of label values.
         stated: weights that a plan names; None compares none.
-        released: tensors of a released model, whose frozen ones are taken in place of the file of public
-            weights; all else follows from the seed, and the digest of what is returned says whether it does.
+        released: tensors of a released model, which are taken in place of those of the file of public
+            weights: frozen ones, or a linear head's. All else follows from the seed, and the digest of what
+            is returned says whether it does.
 
     Raises:
         ConfigurationError: if it cannot be built here.
@@ -69,19 +71,14 @@ def made_model(
     return Answers(dimension), answers_facts(dimension)
 
 
-def _tuning(config: Config, released: Mapping[str, npt.NDArray[Any]] | None) -> FineTuning | None:
-    """Returns what of a model is trained; None where the factory says it."""
+def _tuning(config: Config, released: Mapping[str, npt.NDArray[Any]] | None) -> FineTuning | HeadStart | None:
+    """Returns what of a model is trained, or where its head begins; None where the factory says both."""
     model = config.model
-    if model.trained is None and model.adapters is None:
+    weights, adapters = _weights(config, released), model.adapters
+    if weights is not None and model.begins is not None:
+        return HeadStart(weights)
+    if model.trained is None and adapters is None:
         return None
-    stated, adapters = model.pretrained, model.adapters
-    weights: PublicWeights | dict[str, torch.Tensor] | None = None
-    if stated is not None and released is not None:
-        # With several labels the network is a part of what is released.
-        wrapped = "network." if config.data.several else ""
-        weights = {name.removeprefix(wrapped): torch.from_numpy(one) for name, one in released.items()}
-    elif stated is not None and stated.file is not None:
-        weights = PublicWeights(stated.file, stated.sha256)
     return FineTuning(
         model.trained or (),
         adapters.layers if adapters is not None else (),
@@ -90,12 +87,28 @@ def _tuning(config: Config, released: Mapping[str, npt.NDArray[Any]] | None) -> 
     )
 
 
+def _weights(
+    config: Config, released: Mapping[str, npt.NDArray[Any]] | None
+) -> PublicWeights | Mapping[str, torch.Tensor] | None:
+    """Returns the public weights that a model names: its file, or what a released model has in its place."""
+    stated = config.model.pretrained
+    if stated is None or stated.file is None:
+        return None
+    if released is None:
+        return PublicWeights(stated.file, stated.sha256)
+    # With several labels the network is a part of what is released.
+    wrapped = "network." if config.data.several else ""
+    return {name.removeprefix(wrapped): torch.from_numpy(one) for name, one in released.items()}
+
+
 def public_model(plan: Plan, released: Mapping[str, npt.NDArray[Any]] | None = None) -> nn.Module:
     """Builds the public model, with its initial weights; imports what the config names.
 
     Args:
         plan: what was agreed.
-        released: tensors of a released model: frozen weights are taken from there, and no file is opened.
+        released: tensors of a released model: public weights are taken from there, and no file is opened. A
+            linear head has its released weights then, and whether the plan's digest is that of the weights
+            that it began at is not compared.
 
     Raises:
         ConfigurationError: if it cannot be built here, or is another one than was planned for.
@@ -107,7 +120,10 @@ def public_model(plan: Plan, released: Mapping[str, npt.NDArray[Any]] | None = N
             f"{facts.linear}. Plan again."
         )
     made, built = made_model(plan.config, facts.feature_shape, facts.num_classes, facts.dimension, released)
+    moved = released is not None and model.begins is not None
     for field in fields(ModelFacts):
+        if moved and field.name == "model_digest":
+            continue
         planned, here = getattr(facts.model, field.name), getattr(built, field.name)
         if planned != here:
             raise ConfigurationError(

@@ -11,7 +11,8 @@ A small cap c on residuals is what bears so much noise: 0.35 and κ = 1.4 for tw
 more. Under a cap that the user states, κ changes as c^-0.7, between 1 and 3. Where T would exceed 20, c grows
 to 0.5 (0.35) first. From 60 records for each unit of noise on, n/(z·√(N/shares)), the models of the last
 quarter of rounds are averaged. The smaller c is, the more certain do probabilities look: with 0.2, two
-classes gained less than 0.1 points of accuracy and lost log loss.
+classes gained less than 0.1 points of accuracy and lost log loss. A head that begins at public weights needs
+less signal, and the same noise would cost it more: its κ is half as large.
 
 Several labels, levels in an order and losses of the user's own, on which this was not tried, have larger caps
 and κ = (n/10⁴)^0.2, between 1 and 1.5; there the last half of the models is averaged where
@@ -55,6 +56,8 @@ from discreet.plan.training import silos_of_a_unit, stated_loss
 _BINARY_CAP, _SOFTMAX_CAP, _NUMBER_CAP = 0.35, 0.15, 0.2
 # κ under these caps; under another, it changes with that power of theirs, between these ends.
 _BINARY_KAPPA, _SOFTMAX_KAPPA, _CAP_POWER, _LEAST_KAPPA, _MOST_KAPPA = 1.4, 2.0, 0.7, 1.0, 3.0
+# What is left of κ where the head begins at public weights.
+_BEGUN = 0.5
 # Caps of several labels and of levels in an order; the largest for two classes, and for more.
 _LABELS_CAP, _ORDINAL_CAP = 0.5, 0.35
 # κ of a number: it falls with the root of the records for each unit of noise, between these ends.
@@ -92,6 +95,7 @@ class PublicNumbers:
         rounds: T that the user states, or None.
         class_weights: those that the user states, which the plan keeps; the rule does not look at them.
         counted: what ``total`` counts: record, or person.
+        begun: whether the head begins at public weights, and not at zero.
     """
 
     total: int
@@ -109,6 +113,7 @@ class PublicNumbers:
     ordinal: bool = False
     several: bool = False
     own_settings: bool = False
+    begun: bool = False
 
     @property
     def sum_multiplier(self) -> float:
@@ -185,6 +190,7 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         ordinal=config.model.name == ORDINAL,
         several=config.data.several > 0,
         own_settings=config.silos is not None,
+        begun=config.model.begins is not None,
     )
     return choose(numbers)
 
@@ -266,7 +272,8 @@ def _kappa(numbers: PublicNumbers, cap: float) -> float:
     if numbers.of_classes:
         usual = _BINARY_KAPPA if numbers.outputs == 1 else _SOFTMAX_KAPPA
         borne: float = usual * (_usual_cap(numbers) / cap) ** _CAP_POWER
-        return min(max(borne, _LEAST_KAPPA), _MOST_KAPPA)
+        kept = min(max(borne, _LEAST_KAPPA), _MOST_KAPPA)
+        return _BEGUN * kept if numbers.begun else kept
     bearable: float = (numbers.total / 1e4) ** 0.2
     return min(max(bearable, 1.0), 1.5)
 

@@ -111,7 +111,9 @@ def _model(plan: Plan) -> Fact:
 
 
 def _public_weights(plan: Plan) -> tuple[Fact, ...]:
-    stated = {"makes features": plan.data.pretrained, "frozen layers": plan.model.pretrained}
+    begins = plan.model.begins is not None
+    of_model = "what training starts from" if begins else "frozen layers"
+    stated = {"makes features": plan.data.pretrained, of_model: plan.model.pretrained}
     return tuple(
         Fact("Public weights", f"{one.source}, {one.licence}, SHA-256 {one.sha256}", what)
         for what, one in stated.items()

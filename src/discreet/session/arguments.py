@@ -35,8 +35,9 @@ _HELD_BY = {
     "weights": "predict(records, weights=FILE) of a run, or load_model(..., weights=FILE)",
     "transform": "Arrays(..., features=...), a map or a function of one record; a network with a file of "
     "weights is for an .npz file and a config (docs/how-to/fine-tune.md)",
-    "pretrained": "the weights to a function of one record, Arrays(..., features=...); a network with a file "
-    "of weights is for an .npz file and a config (docs/how-to/fine-tune.md)",
+    "pretrained": "the weights of features to a function of one record, Arrays(..., features=...), and those "
+    "that a linear model begins at to plan_training(..., pretrained=...); a network with a file of weights "
+    "is for an .npz file and a config (docs/how-to/fine-tune.md)",
 }
 """What most people look for, where it is no argument of the function that they called."""
 

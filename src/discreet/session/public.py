@@ -145,6 +145,7 @@ def plan_training(
     target: Target,
     model: str | Callable[..., Any] = LINEAR,
     loss: Loss | None = None,
+    pretrained: Mapping[str, str] | None = None,
     rounds: int | Literal["auto"] | None = None,
     local: Mapping[str, Any] | None = None,
     server: Mapping[str, Any] | None = None,
@@ -170,6 +171,8 @@ def plan_training(
             name, by which workers and later programs import it. One of ``__main__``, that is of a script or a
             notebook, is found in its own process alone, and all silos train there.
         loss: a loss of your own for a linear model under stable-steps, with its constants.
+        pretrained: the config's table ``model.pretrained``: the file of public weights that a linear model
+            begins at, such as `discreet.head_of_texts` makes, with its hash, source and licence.
         rounds: how many sums are released; left out, 10, or what the plan works out where ``local`` is left
             to it, or as many as ``segments`` have.
         local: the config's table ``training.local``; needed for a model that is not linear. Left out, it is
@@ -203,6 +206,7 @@ def plan_training(
             f"loss must be a Loss, with a function and its constants, or left out; got {loss!r}."
         )
     require_table("local", local, _UNTUNED)
+    require_table("pretrained", pretrained, {"file": "start.safetensors", "sha256": "…"})
     require_table("standardise", standardise, {"kind": "private"})
     require_table("centre", centre, {"kind": "private"})
     require_table("project", project, {"kind": "private-pca", "components": 32})
@@ -227,7 +231,7 @@ def plan_training(
         "name": name,
         "data": data.model_dump(exclude_none=True)
         | _stated(standardise=standardise, centre=centre, project=project),
-        "model": {"name": named} | ({} if loss is None else {"loss": loss.stated()}),
+        "model": {"name": named} | _stated(loss=loss and loss.stated(), pretrained=pretrained),
         "training": training,
         "privacy": target.with_keys(privacy),
         **_stated(silos=silos, aggregation=aggregation, evaluate=evaluate),

@@ -13,6 +13,7 @@ from typing import Any
 
 from discreet.documents import read_json, shown
 from discreet.errors import ConfigurationError, LedgerError
+from discreet.kinds.model_facts import names_own_code
 from discreet.models.public_weights import PublicWeights
 from discreet.plan import Plan
 from discreet.plan.follows import first_difference
@@ -76,7 +77,7 @@ def gather(
     _require_terms(run.plan, spent)
     if weights is not None and _makes_features(run.plan, weights, measures=measures):
         return Evidence(run, own_code, features=weights)
-    if weights is not None and not own_code:
+    if weights is not None and not own_code and names_own_code(run.plan.model.name):
         raise VerificationFailure(
             "--weights must come with --own-code, which builds the network; it does not."
         )

@@ -65,9 +65,11 @@ def check_models(evidence: Evidence) -> Finding:
             f"as the ledger names it; {_NOT_BUILT}{_frozen(evidence)}",
         )
     model = built_model(evidence)
+    # Without the file, the model that is built has the released weights, and not those that it began at.
+    known = evidence.weights is not None or evidence.run.plan.model.begins is None
     intents = [entry for entry in evidence.run.entries if isinstance(entry, Intent)]
     announced = initial_state(evidence.run.plan, flatten(model)).announced()
-    if intents and intents[0].started_from != hashlib.sha256(announced.tobytes()).hexdigest():
+    if known and intents and intents[0].started_from != hashlib.sha256(announced.tobytes()).hexdigest():
         raise VerificationFailure(
             "the first release of the ledger must start from the plan's initial weights; it names others."
         )
@@ -88,13 +90,14 @@ def check_models(evidence: Evidence) -> Finding:
 
 
 def _frozen(evidence: Evidence) -> str:
-    """Says how the frozen layers of a released model were checked."""
-    stated = evidence.run.plan.model.pretrained
+    """Says how the public weights of a model were checked: of frozen layers, or where its head began."""
+    stated, begins = evidence.run.plan.model.pretrained, evidence.run.plan.model.begins
     if stated is None:
         return ""
+    what = "frozen weights" if begins is None else "the weights that training started from"
     if evidence.weights is not None:
-        return f"; frozen weights are those of the file, SHA-256 {stated.sha256[:12]}…"
-    return "; frozen weights NOT COMPARED with the public file (--weights FILE compares)"
+        return f"; {what} are those of the file, SHA-256 {stated.sha256[:12]}…"
+    return f"; {what} NOT COMPARED with the public file (--weights FILE compares)"
 
 
 def released_tensors(run: RunRecord) -> Mapping[str, npt.NDArray[Any]] | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from discreet.audit.crafted_search import loader_findings, record_findings
 from discreet.audit.findings import NeighbourFinding
 from discreet.config.federation import federation_of
+from discreet.config.model import ModelConfig
 from discreet.data import Federation
 from discreet.engines.local import prepare
 from discreet.kinds import Huber, Ordinal
@@ -65,6 +68,20 @@ def searched(kind: dict[str, Any], model: str, shape: tuple[int, ...], trials: i
     rounds = planned(config(kind, {"source": "npz:unset.npz"}, model), shape, 3, bound)
     source = SeededRandom(seed)
     return told_apart(list(record_findings(rounds, start_of(rounds), trials=trials, source=source)))
+
+
+def test_crafted_records_move_the_integers_by_the_claim_from_public_weights(tmp_path: Path) -> None:
+    head = np.random.default_rng(4).normal(0.0, 3.0, (3, IMAGE[0] * IMAGE[1])).astype(np.float32)
+    file = tmp_path / "start.safetensors"
+    save_file({"weight": head}, file)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    begins = {"file": str(file), "sha256": digest, "source": "drawn", "licence": "CC0-1.0"}
+    model = ModelConfig.model_validate({"name": "logistic", "pretrained": begins})
+    asked = config(KINDS[LINEAR_ONLY], {"source": "npz:unset.npz"}, "logistic")
+    rounds = planned(asked.model_copy(update={"model": model}), IMAGE, 3, 1.0)
+    start = start_of(rounds)
+    np.testing.assert_allclose(start, head.ravel(), atol=1e-6)
+    assert not told_apart(list(record_findings(rounds, start, trials=26, source=SeededRandom(3))))
 
 
 def by_class(kind: str, *weights: int) -> dict[str, Any]:

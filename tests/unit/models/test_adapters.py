@@ -201,7 +201,7 @@ def test_weights_that_no_released_file_could_hold_are_refused() -> None:
 @pytest.mark.parametrize(
     ("tensors", "message"),
     [
-        ({"query.weight": torch.zeros(6, 6)}, "must hold 'query.bias', which is frozen"),
+        ({"query.weight": torch.zeros(6, 6)}, "must hold 'query.bias'; it holds query.weight, scale"),
         (
             {"query.weight": torch.zeros(6, 5)},
             r"in the network's shape \(6, 6\), torch\.float32; got \(6, 5\)",

@@ -40,6 +40,9 @@ def chosen(**changes: Any) -> Any:
     [
         ({}, 0.15, 2.0),
         ({"outputs": 1}, 0.35, 1.4),
+        ({"begun": True}, 0.15, 1.0),
+        ({"begun": True, "outputs": 1}, 0.35, 0.7),
+        ({"begun": True, "cap": 0.35}, 0.35, (0.15 / 0.35) ** 0.7),
         ({"outputs": 1, "cap": 0.5}, 0.5, 1.4 * 0.7**0.7),
         ({"outputs": 1, "cap": 0.01}, 0.01, 3.0),
         ({"outputs": 1, "cap": 1.0}, 1.0, 1.0),

@@ -1,0 +1,64 @@
+"""A head made from public texts gives a record the class whose texts it is nearest to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.errors import ConfigurationError
+from discreet.models import head_of_texts
+
+
+def drawn(seed: int, classes: int) -> tuple[list[Any], Any]:
+    rng = np.random.default_rng(seed)
+    texts = [rng.normal(size=(rng.integers(1, 4), 6)) for _ in range(classes)]
+    return texts, rng.normal(size=(20, 6))
+
+
+@given(st.integers(0, 2**32), st.integers(2, 6), st.floats(0.5, 50.0))
+def test_the_nearest_class_is_the_likeliest_and_logits_are_scaled_cosines(
+    seed: int, classes: int, scale: float
+) -> None:
+    texts, records = drawn(seed, classes)
+    unit = [one / np.linalg.norm(one, axis=1, keepdims=True) for one in texts]
+    means = np.array([one.mean(axis=0) / np.linalg.norm(one.mean(axis=0)) for one in unit])
+    cosines = records @ means.T / np.linalg.norm(records, axis=1, keepdims=True)
+    head = head_of_texts(texts, scale=scale)
+    assert head.dtype == np.float32
+    assert head.shape == (1 if classes == 2 else classes, 7)
+    logits = np.pad(records, ((0, 0), (0, 1)), constant_values=1.0) @ head.T.astype(np.float64)
+    logits /= np.linalg.norm(records, axis=1, keepdims=True)
+    if classes == 2:
+        logits = np.hstack([np.zeros_like(logits), logits])
+    differences = logits - logits[:, :1]
+    np.testing.assert_allclose(differences, scale * (cosines - cosines[:, :1]), atol=1e-4 * scale)
+
+
+def test_no_length_of_a_text_counts() -> None:
+    texts, _ = drawn(1, 3)
+    longer = [one * np.arange(1, len(one) + 1)[:, None] for one in texts]
+    np.testing.assert_allclose(head_of_texts(longer), head_of_texts(texts), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("classes", "scale", "message"),
+    [
+        ([np.ones((1, 2))] * 2, 0.0, "'scale' must be positive and finite; got 0.0."),
+        ([np.ones((1, 2))] * 2, float("nan"), "'scale' must be positive"),
+        ([np.ones((1, 2))], 1.0, "at least 2 classes; got 1."),
+        ([np.ones((1, 2)), np.ones((1, 3))], 1.0, r"class 1 has \(1, 3\)"),
+        ([np.ones(2), np.ones(2)], 1.0, r"class 0 has \(2,\)"),
+        ([np.ones((0, 2)), np.ones((1, 2))], 1.0, r"class 0 has \(0, 2\)"),
+        ([np.ones((1, 2)), np.zeros((1, 2))], 1.0, "must be finite and not all zero"),
+        ([np.ones((1, 2)), np.array([[1.0, 0.0], [-1.0, 0.0]])], 1.0, "and their mean must be finite"),
+        ([np.ones((1, 2)), np.full((1, 2), np.inf)], 1.0, "must be finite and not all zero"),
+    ],
+)
+def test_what_makes_no_head_is_refused(classes: list[Any], scale: float, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        head_of_texts(classes, scale=scale)
+    assert "\n" not in str(caught.value)
