@@ -12,7 +12,7 @@ from discreet.errors import ConfigurationError
 from discreet.kinds.questions import RISKS
 from discreet.plan import Plan
 from discreet.released import Model
-from discreet.session.arguments import known_arguments
+from discreet.config.arguments import known_arguments
 from discreet.session.public import Target, plan_without_data, require_planned_for
 
 

@@ -21,7 +21,7 @@ from discreet.report.answered import Answer, answers_of
 from discreet.report.evaluated import RoundEvaluation, evaluations_of
 from discreet.report.shapes import Shapes, model_shapes
 from discreet.rounds import RunRecord, parse_origin, read_record
-from discreet.session.arguments import known_arguments
+from discreet.config.arguments import known_arguments
 from discreet.session.finish import report_again
 from discreet.silo.policy import load_key
 from discreet.verify import Finding, released_tensors, saved_map, saved_parameters, verify

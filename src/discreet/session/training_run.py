@@ -21,7 +21,7 @@ from discreet.errors import ConfigurationError
 from discreet.plan import Plan
 from discreet.plan.untuned import settled
 from discreet.rounds import RoundReport, RunDirectory, finished, read_record
-from discreet.session.arguments import known_arguments
+from discreet.config.arguments import known_arguments
 from discreet.session.finish import finish
 from discreet.session.in_memory import InMemory
 from discreet.session.progress import RunDisplay
