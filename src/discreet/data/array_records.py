@@ -166,7 +166,7 @@ def guesses_pixels(kind: np.dtype[Any], *, pixels: bool | None) -> bool:
 
 
 def pixels_note(kind: np.dtype[Any], where: str, *, pixels: bool | None) -> tuple[str, ...]:
-    """Returns a note about numbers of a type that are divided by 255 unasked, or are not where it was asked."""
+    """Returns a note about numbers of a type that are divided by 255 unasked, or asked for and are not."""
     if guesses_pixels(kind, pixels=pixels):
         return (
             f"{where}: bytes are taken for pixels and divided by 255. Set pixels = true if so; "

@@ -37,9 +37,10 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
     try:
         federation = function(test_fraction=test_fraction, split_seed=split_seed)
     except (Exception, SystemExit) as error:
+        ended = isinstance(error, SystemExit)
+        what = f"called sys.exit({error})" if ended else f"raised {type(error).__name__}: {error}".rstrip(".")
         raise OwnCodeFailed(
-            f"the data source {reference!r} must return a Federation whatever its records hold; it raised "
-            f"{type(error).__name__}: {error}"
+            f"the data source {reference!r} must return a Federation whatever its records hold; it {what}."
         ) from error
     if not isinstance(federation, Federation):
         raise DataError(

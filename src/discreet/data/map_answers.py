@@ -108,16 +108,16 @@ def require_planned_map(name: str, stated: MapAnswers | None, found: MapAnswers)
         raise unplanned(name)
     if (difference := stated.unlike(found)) is not None:
         raise ConfigurationError(
-            f"{_without_folder(name)!r} must be the feature map that the plan was made with; {difference}. Take the code and "
-            "the versions that planned it, or plan again."
+            f"{_without_folder(name)!r} must be the feature map that the plan was made with; {difference}. "
+            "Take the code and the versions that planned it, or plan again."
         )
 
 
 def unplanned(name: str) -> ConfigurationError:
     """Returns the refusal of a map of which the plan does not say what it answers."""
     return ConfigurationError(
-        f"the plan must state what {_without_folder(name)!r} answers to public records, by which its code is told from other "
-        "code; an earlier version made it, and it does not. Use that version, or plan again."
+        f"the plan must state what {_without_folder(name)!r} answers to public records, by which its code is "
+        "told from other code; an earlier version made it, and it does not. Use that version, or plan again."
     )
 
 

@@ -1,4 +1,4 @@
-"""Measures on the machine at hand that a record's features depend on no other record, in the map's own lengths."""
+"""Measures on the machine at hand that no record's features depend on others, in the map's own lengths."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from discreet.config import Config, parse_config
+from discreet.config.arguments import known_arguments, known_fields
 from discreet.config.data import DataConfig, counted_unit
 from discreet.config.federation import public_facts, table_shape
 from discreet.data import IN_MEMORY, Federation, Records, Silo
@@ -21,7 +22,6 @@ from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import LINEAR, LINEAR_HEADS
 from discreet.plan import Plan, federation_facts, make_plan
 from discreet.plan.over_records import model_facts, plan_over_records
-from discreet.config.arguments import known_arguments, known_fields
 from discreet.session.own_model import importable_name
 
 # Every number is left to the plan, which works it out from public ones.

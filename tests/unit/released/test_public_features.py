@@ -337,9 +337,7 @@ def test_a_plan_that_does_not_say_what_its_network_answers_makes_no_features(net
     plan = open_run(network.run).plan
     old = replace(plan, facts=replace(plan.facts, map_answers=None))
     assert parse_plan(old.document()).digest() == old.digest(), "it is read, as a ledger may name it"
-    with pytest.raises(
-        ConfigurationError, match=r"the plan must state what 'network:.* Use that version, or"
-    ):
+    with pytest.raises(ConfigurationError, match=r"the plan must state what 'network:.* Use that version"):
         public_map(old, network.weights, own_code=True)
     with pytest.raises(ConfigurationError, match=r"the plan must state what 'network:"):
         prepare(parse_config(config_of("network", network.run.parent)), agreed=old)
@@ -366,7 +364,9 @@ def test_a_file_of_records_is_read_by_commands(
     assert len(lines) == 1 + len(network.raw)
     found = json.loads(discreet("evaluate", *by, "--json").out)
     assert found["records"] == len(network.labels)
-    assert "--by must be left out of arrays" in discreet("evaluate", *by, "--by", "x", expect=2).err
+    assert (
+        "of each group into an .npz file of its own" in discreet("evaluate", *by, "--by", "x", expect=2).err
+    )
     assert "must be given an .npz file" in discreet("predict", *by, "--separator", ",", expect=2).err
     out = tmp_path / "m.pt2"
     how = ("--own-code", "--public-weights", network.weights)
