@@ -16,6 +16,7 @@ from discreet.config.federation import federation_of
 from discreet.engines.flower.consortium import rehearse
 from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError, PrivacyRefusal
+from discreet.kinds.float_error import ROWS_ALIKE
 from discreet.models.public_weights import PublicWeights
 from discreet.models.residual import FrozenResidual
 from discreet.silo.check import dry_run
@@ -83,6 +84,8 @@ def test_features_and_model_by_config_alone(
     prepared = prepare(config)
     assert prepared.plan.facts.feature_shape == shape
     assert prepared.federation.silos[0].train.features.shape[1:] == shape
+    assumed = all(ROWS_ALIKE in row.assumptions for row in prepared.plan.guarantees)
+    assert assumed or transform is None, "records are mapped many at a time"
 
 
 def test_a_frozen_residual_network_by_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

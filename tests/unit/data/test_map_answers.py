@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.arrays import Float32s
@@ -27,6 +27,7 @@ def answers(feature_map: Map) -> MapAnswers:
     return MapAnswers.of(feature_map, SHAPE)
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 8), st.floats(0.005, 1.0), st.sampled_from([-1.0, 1.0]))
 def test_another_number_in_one_feature_is_seen(place: int, apart: float, sign: float) -> None:
     def other(records: Float32s) -> Float32s:
@@ -37,6 +38,7 @@ def test_another_number_in_one_feature_is_seen(place: int, apart: float, sign: f
     assert answers(network).unlike(answers(other)) is not None
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.floats(-3e-6, 3e-6), st.floats(1e-3, 1e6))
 def test_what_machines_differ_by_is_not(apart: float, scale: float) -> None:
     """Relatively to the largest feature, of networks with small and with large ones."""
@@ -58,7 +60,7 @@ def test_what_machines_differ_by_is_not(apart: float, scale: float) -> None:
         lambda records: network(np.maximum(records, 0.0)),
         lambda records: network(np.minimum(records, 1.0)),
         lambda records: network(records[:, ::-1]),
-        lambda records: network(np.round(records)),
+        lambda records: network(np.rint(records)),
         lambda records: 0.0 * network(records),
     ],
 )
