@@ -258,11 +258,11 @@ IN_SILOS = (
         (SILENCE,),
     ),
     Mutant(
-        "a record whose loader ends the process silences its silo",
-        SILO + "silo.py",
-        "        except DiscreetError:\n            raise\n        except BaseException",
-        "        except (DiscreetError, KeyboardInterrupt):\n            raise\n        except BaseException",
-        (SILENCE,),
+        "a loader that calls sys.exit ends the program",
+        "src/discreet/data/function_source.py",
+        "except (Exception, SystemExit) as error:",
+        "except Exception as error:",
+        ("tests/unit/cli/test_failures.py",),
     ),
     Mutant(
         "another feature map than was planned",
