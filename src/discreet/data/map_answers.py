@@ -16,7 +16,7 @@ from discreet.errors import ConfigurationError
 from discreet.randomness import SeededRandom
 
 _RANGES = ((0.0, 1.0), (0.0, 1.0), (-1.0, 1.0), (0.0, 0.01), (0.0, 30.0), (-30.0, 30.0))
-_SUMS = 8  # a difference hides in all of them with probability 2^-8 at most, a small one far more rarely
+_SUMS = 8
 _RELATIVE = 1e-3  # machines differ by some 1e-6 of a network's largest answer
 _ABSOLUTE = 1e-4  # of the constant feature, which is 1
 _LARGEST_RECORD = 1 << 24
@@ -28,13 +28,14 @@ class MapAnswers:
     """What a map gives for a few records that follow from their shape alone: signed sums of its features.
 
     Guarantee:
-        Two maps with other features for one of these records have other sums, but with a probability of about
-        2^-8 over the signs. Maps that answer all of these records alike, and others otherwise, are not told
-        apart.
+        If two maps give one of these records a feature that differs by more than is allowed for, one of its
+        sums differs by more, but with probability 2^-8 over the signs at most: of two sums that differ in the
+        sign of that feature alone, one does. Maps that answer all of these records alike, and others
+        otherwise, are not told apart.
 
     Attributes:
         record_shape: of one record, as the map takes it.
-        answers: eight sums for each public record, with four digits.
+        answers: eight sums for each public record, with six digits.
 
     Raises:
         ConfigurationError: for a shape that no record has, or another number of sums.
@@ -78,7 +79,7 @@ class MapAnswers:
             features @ (1.0 - 2.0 * (draw.words(features.shape[1]) & 1).astype(np.float64))
             for _ in range(_SUMS)
         ]
-        return cls(record_shape, tuple(float(f"{one:.4g}") for one in np.array(sums).T.ravel()))
+        return cls(record_shape, tuple(float(f"{one:.6g}") for one in np.array(sums).T.ravel()))
 
     def unlike(self, other: MapAnswers) -> str | None:
         """Says where another map answers otherwise by more than machines differ; None if nowhere."""
