@@ -128,8 +128,11 @@ def test_a_real_kill_9_and_resume_on_the_command_line(tmp_path: Path) -> None:
     process.wait()
     before = [line.entry for line in read_ledger(ledger)]
     assert spending(before).charged >= 2
+    left = out / "state.safetensors.0123456789abcdef.tmp"
+    left.write_bytes(b"as a kill within a write leaves it")
     done = subprocess.run([*command, "--resume"], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert not left.exists()
     entries = [line.entry for line in read_ledger(ledger)]
     assert entries[: len(before)] == before
     assert any(isinstance(entry, Resumed) for entry in entries)

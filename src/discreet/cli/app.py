@@ -14,6 +14,7 @@ from discreet.cli.failures import report
 from discreet.cli.lazy import LazyCommands
 from discreet.cli.log import LOGGER, log_to_stderr
 from discreet.log_line import LogFormat
+from discreet.own_code import place_in_own_code
 from discreet.version import __version__
 
 app = typer.Typer(
@@ -59,5 +60,8 @@ def main() -> None:
         spell_out(stream)
     try:
         app()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        # The command itself ends by SystemExit, too.
+        if isinstance(error, SystemExit) and place_in_own_code(error) is None:
+            raise
         sys.exit(report(error, verbose=LOGGER.isEnabledFor(logging.INFO)))

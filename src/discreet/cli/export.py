@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from discreet.cli.opened import OwnCode
-from discreet.documents import shown
 from discreet.errors import ConfigurationError
 from discreet.released import (
     load_model,
@@ -48,20 +46,15 @@ def export(
             "and --torch."
         ),
     ] = None,
-    record_shape: Annotated[
-        str | None,
-        typer.Option(help="Shape of one record, as 3,32,32, where that network is one of torch over arrays."),
-    ] = None,
     own_code: OwnCode = False,
 ) -> None:
     """Write a model, preprocessing included, in forms that load without this package; and its card.
 
     Example: [bold]discreet export runs/heart --onnx heart.onnx --card README.md[/bold]
     """
-    shape = _shape(record_shape)
     forms = (
-        ("--onnx", onnx, partial(onnx_program, record_shape=shape)),
-        ("--torch", torch, partial(torch_program, record_shape=shape)),
+        ("--onnx", onnx, onnx_program),
+        ("--torch", torch, torch_program),
         ("--weights", weights, weights_file),
         ("--sklearn", sklearn, sklearn_file),
     )
@@ -86,18 +79,3 @@ def export(
     for option, path, data in made:
         write_new(path, data, option)
         typer.echo(str(path))
-
-
-def _shape(stated: str | None) -> tuple[int, ...] | None:
-    """Reads the sides of a record."""
-    if stated is None:
-        return None
-    try:
-        sides = tuple(map(int, stated.split(",")))
-    except ValueError:
-        sides = (0,)
-    if not all(side > 0 for side in sides):
-        raise ConfigurationError(
-            f"--record-shape must be whole numbers above 0 as in 3,32,32; got {shown(stated)!r}."
-        )
-    return sides

@@ -18,11 +18,11 @@ _LONGEST = 5000
 _EXIT_UNEXPECTED = 1
 
 
-def report(error: Exception, *, verbose: bool) -> int:
+def report(error: Exception | SystemExit, *, verbose: bool) -> int:
     """Prints ``error`` to standard error and returns the exit code of the command.
 
     A deliberate error is its message, and the page that helps; an error of the machine names the file; any
-    other is a defect, or raised by code of the user, whose place is given.
+    other is a defect, or raised by code of the user, whose place is given; so is a ``sys.exit`` there.
     """
     if verbose:
         traceback.print_exception(error)
@@ -40,10 +40,12 @@ def report(error: Exception, *, verbose: bool) -> int:
     return EXIT_BAD_REQUEST if isinstance(error, OSError) else _EXIT_UNEXPECTED
 
 
-def _said(error: Exception) -> str:
+def _said(error: Exception | SystemExit) -> str:
     """Returns the message, in one line."""
     if isinstance(error, DiscreetError):
         return f"{error}" if error.see is None else f"{error} See {error.see.value}."
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    if isinstance(error, SystemExit):
+        return f"code of your own must return or raise, and not end the program; it called sys.exit({error})."
     return f"{type(error).__name__}: {error}"

@@ -9,7 +9,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from discreet.config.sections import Config, PrivacyConfig
+from discreet.config.privacy import PrivacyConfig
+from discreet.config.sections import Config
 
 _OR_AUTO = {
     "privacy.clip_norm": "a number above 0, a table with a 'quantile'",

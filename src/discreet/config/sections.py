@@ -1,4 +1,4 @@
-"""The tables of a config file: what a user may say, and nothing derived from it.
+"""A whole config: its tables, and what must hold between them; what a user may say, and nothing derived.
 
 Noise, scale, ring and guarantees are worked out once, by the plan.
 """
@@ -7,220 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
 from discreet.config.about import AboutConfig
+from discreet.config.aggregation import AggregationConfig
 from discreet.config.data import DataConfig
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.model import ModelConfig
+from discreet.config.privacy import AUTO_NORM, PrivacyConfig
 from discreet.config.run import RunConfig
-from discreet.config.segments import MOST_ROUNDS, Segments
 from discreet.config.silos import SiloConfig, folded
 from discreet.config.speed import SpeedConfig
-from discreet.errors import ConfigurationError
-from discreet.kinds import (
-    ANSWERS,
-    AveragingConfig,
-    ClipNorm,
-    LocalConfig,
-    NoSamplingConfig,
-    QuantileClipping,
-    QuestionsConfig,
-    SamplingConfig,
-    ScheduleConfig,
-    ServerConfig,
-    UntunedStepsConfig,
-)
-from discreet.kinds.fields import Positive, Section, one_line
+from discreet.config.training import TrainingConfig
+from discreet.kinds import ANSWERS, QuestionsConfig
+from discreet.kinds.fields import Section, one_line
 from discreet.kinds.model_facts import LINEAR
 from discreet.kinds.preparation import PreparationConfig
 from discreet.kinds.questions import MOST_QUESTIONS, Question
 from discreet.kinds.untuned_steps import AUTO
 
-
-class TrainingConfig(Section):
-    """How the model is trained.
-
-    Attributes:
-        rounds: releases; left to the plan, as "auto", where stable-steps have no learning rate; left out
-            where segments state them. With a schedule, the contributions that a silo makes at most.
-        local: what a silo computes in a round.
-        sampling: who enters a round.
-        server: how an aggregate becomes the next model; "auto", as left out, where stable-steps have no
-            learning rate.
-        schedule: whether a sum waits for every silo, or every silo sends by itself; left out, it waits.
-        segments: rounds with settings of their own, one segment after the other; left out, all are alike.
-    """
-
-    rounds: Annotated[int, Field(ge=1, le=1_000_000)] | Literal["auto"] = "auto"
-    local: LocalConfig
-    sampling: SamplingConfig = NoSamplingConfig()
-    server: ServerConfig = AveragingConfig()
-    schedule: ScheduleConfig | None = None
-    segments: Segments | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _server_left_to_the_plan(cls, data: Any) -> Any:
-        """Takes "auto" for a server rule that is left out, where a plan finds one."""
-        if not isinstance(data, Mapping) or data.get("server") != AUTO:
-            return data
-        local = data.get("local")
-        stated = isinstance(local, Mapping) and local.get("learning_rate", AUTO) != AUTO
-        if stated or not isinstance(local, Mapping) or local.get("kind") != "stable-steps":
-            raise ValueError(
-                "'server' must be a table where the plan does not choose the learning rate; got \"auto\". "
-                "Only stable-steps without 'learning_rate' leave it to the plan"
-            )
-        return {key: value for key, value in data.items() if key != "server"}
-
-    @model_validator(mode="after")
-    def _left_to_the_plan(self) -> TrainingConfig:
-        if not isinstance(self.local, UntunedStepsConfig):
-            if self.rounds == "auto" and self.segments is None:
-                raise ValueError(
-                    f"'rounds' must be given for {self.local.kind} with a learning rate of its own; it is "
-                    "missing. Only stable-steps without 'learning_rate' leave it to the plan"
-                )
-        elif self.server != AveragingConfig() or self.sampling != NoSamplingConfig():
-            raise ValueError(
-                "'server' and 'sampling' must be left out where stable-steps have no 'learning_rate', "
-                "for the plan chooses it without them. Leave them out, or give a learning rate and steps"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _in_segments(self) -> TrainingConfig:
-        if self.segments is None:
-            return self
-        if isinstance(self.local, UntunedStepsConfig):
-            raise ValueError(
-                "'segments' must be left out where stable-steps have no 'learning_rate', for the plan "
-                "chooses it for rounds that are alike. Leave them out, or give a learning rate and steps"
-            )
-        if self.rounds != "auto":
-            raise ValueError(f"'rounds' must be left out where 'segments' state them; got {self.rounds}")
-        if self.schedule is not None:
-            raise ValueError(
-                "'schedule' must be left out with 'segments': silos in one sum would be in different ones"
-            )
-        if len(self.segments) > 1 and self.planned_rounds > MOST_ROUNDS:
-            raise ValueError(
-                f"'rounds' of all 'segments' must come to at most {MOST_ROUNDS:,}, which every silo accounts "
-                f"for; they come to {self.planned_rounds:,}. Plan fewer rounds, or leave 'segments' out"
-            )
-        _ = self.segment_locals
-        return self
-
-    @property
-    def segment_locals(self) -> tuple[LocalConfig, ...]:
-        """The table of local training in each segment.
-
-        Raises:
-            ValueError: in one line, if a segment's keys make no table of that kind.
-        """
-        found = []
-        for number, segment in enumerate(self.segments or ()):
-            try:
-                found.append(segment.local_table(self.local))
-            except ValueError as error:
-                raise ValueError(f"'segments.{number}': {error}") from None
-        return tuple(found)
-
-    @property
-    def planned_rounds(self) -> int:
-        """How many rounds there are.
-
-        Raises:
-            ConfigurationError: if that is still left to a plan.
-        """
-        if self.segments is not None:
-            return sum(segment.rounds for segment in self.segments)
-        if self.rounds == "auto":
-            raise ConfigurationError("'training.rounds' must be worked out by a plan first; it is \"auto\".")
-        return self.rounds
-
-
-AUTO_NORM = {"quantile": 0.5, "initial": 0.1, "learning_rate": 0.5}
-"""The median of the lengths, from a guess that is rather too short for features of length 1."""
-
 _ASKING: dict[str, Any] = {"rounds": 1, "local": {"kind": "questions"}}
-
-
-class PrivacyConfig(Section):
-    """What must be guaranteed: a target (ε, δ), or a fixed ``noise_multiplier`` instead of ``epsilon``.
-
-    The target holds against the strongest adversary of the plan: another member, which knows its own noise,
-    or the server together with ``aggregation.max_colluding`` silos, when only ``aggregation.min_survivors``
-    silos survive. A CONDITIONAL analysis is used only if its assumption is named in ``accept_assumptions``.
-
-    Attributes:
-        unit: what is protected: one record, one person with all records, or one silo (``client``).
-        epsilon: the target ε; in its place ``noise_multiplier``.
-        noise_multiplier: noise of the silos that the target counts, over the sensitivity of a round's sum; in
-            place of ``epsilon``.
-        delta: the δ at which ε is stated.
-        accept_assumptions: names of assumptions without which an analysis is not used.
-        mechanism: law of the noise. ``discrete-laplace`` is for questions that count records: narrower than
-            Gaussian noise for one to a few questions, and dearer where many releases compose.
-        against: whom the target is for. ``outsiders`` leaves other members out, as publications do that count
-            every share of noise; their row is then printed with its larger ε.
-        clip_norm: L2 norm that every contribution is shortened to: a number, or a table with a ``quantile``;
-            "auto" is such a table, ``{ quantile = 0.5, initial = 0.1, learning_rate = 0.5 }``, and nothing
-            where stable-steps clip nothing.
-    """
-
-    unit: Literal["record", "person", "client"] = "record"
-    epsilon: Positive | None = None
-    noise_multiplier: Positive | None = None
-    delta: Annotated[float, Field(gt=0, lt=1)]
-    against: Literal["members", "outsiders"] = "members"
-    mechanism: Literal["rounded-gaussian", "discrete-gaussian", "skellam", "discrete-laplace"] = (
-        "rounded-gaussian"
-    )
-    clip_norm: ClipNorm | None = None
-    accept_assumptions: tuple[str, ...] = ()
-
-    @model_validator(mode="after")
-    def _one_of(self) -> PrivacyConfig:
-        if (self.epsilon is None) == (self.noise_multiplier is None):
-            raise ValueError("exactly one of 'epsilon' and 'noise_multiplier' must be given")
-        return self
-
-    @property
-    def norm_rule(self) -> QuantileClipping | None:
-        """The rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
-        return self.clip_norm if isinstance(self.clip_norm, QuantileClipping) else None
-
-
-class AggregationConfig(Section):
-    """How integers are summed, and whom the sum must withstand.
-
-    Attributes:
-        protocol: ``ideal`` is an oracle for tests and research: it protects nothing from the server. ``none``
-            is what a local schedule means: no sum is secret, and every silo has all of the noise.
-        mode: what the server may do: lie (``malicious``), or only look (``semi-honest``). ``one-phase`` is
-            ``semi-honest`` with a single exchange in a round in which every silo answers in time; besides, it
-            takes the server's word that it discards late answers unread, or it could open them.
-        min_survivors: fewer, and no silo helps to unmask; left out, every silo must survive.
-        max_colluding: silos that may share their noise and keys with the server.
-        bits: width of the ring; "auto" is the smallest in which no sum can wrap around.
-        rotation: spread every update evenly by a public random rotation, for a narrower ring; a sum then
-            wraps around with probability at most 2^-40 over the whole training.
-        noise_first: add real Gaussian noise before the one rounding instead of integers after it. Rounding
-            then costs no sensitivity, so that the grid is far coarser and messages are a third shorter; for
-            rounded-gaussian.
-    """
-
-    protocol: Literal["bonawitz", "bell", "ideal", "none"] = "bonawitz"
-    mode: Literal["malicious", "semi-honest", "one-phase"] = "malicious"
-    min_survivors: Annotated[int, Field(ge=2)] | None = None
-    max_colluding: Annotated[int, Field(ge=0)] = 0
-    bits: Annotated[int, Field(ge=8, le=62)] | Literal["auto"] = "auto"
-    rotation: bool = False
-    noise_first: bool = False
 
 
 class Config(Section):

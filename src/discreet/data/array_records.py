@@ -88,16 +88,7 @@ def records_of(parts: Sequence[Part], num_classes: int, *, pixels: bool | None =
     for part in parts:
         rows = features[first : first + len(part.labels)]
         read_numbers(part.features, rows, pixels=pixels)
-        if pixels is None and part.features.dtype == np.uint8:
-            notes.append(
-                f"{part.where}: bytes are taken for pixels and divided by 255. Set pixels = true if so; "
-                "or pixels = false for whole numbers such as token ids."
-            )
-        if pixels and _whole_but_no_bytes(part.features):
-            notes.append(
-                f"{part.where}: {part.features.dtype} is taken as it is; pixels = true divides bytes alone. "
-                "Convert the records to uint8 if they are pixels."
-            )
+        notes += pixels_note(part.features.dtype, part.where, pixels=pixels)
         notes += _made_finite(rows, part.where)
         first += len(rows)
     labels = np.concatenate([whole_labels(part.labels) for part in parts])
@@ -109,7 +100,7 @@ def records_of(parts: Sequence[Part], num_classes: int, *, pixels: bool | None =
         Identities.of_content(features, labels).take(kept),
         np.flatnonzero(kept).astype(np.int64),
         tuple(notes),
-        pixels is None and any(part.features.dtype == np.uint8 for part in parts),
+        any(guesses_pixels(part.features.dtype, pixels=pixels) for part in parts),
     )
 
 
@@ -169,13 +160,33 @@ def read_numbers(raw: Array, rows: Float32s, *, pixels: bool | None) -> None:
             rows[...] = raw
 
 
+def guesses_pixels(kind: np.dtype[Any], *, pixels: bool | None) -> bool:
+    """Says whether numbers of a type are taken for pixels without anybody's word."""
+    return pixels is None and kind == np.uint8
+
+
+def pixels_note(kind: np.dtype[Any], where: str, *, pixels: bool | None) -> tuple[str, ...]:
+    """Returns a note about numbers of a type that are divided by 255 unasked, or asked for and are not."""
+    if guesses_pixels(kind, pixels=pixels):
+        return (
+            f"{where}: bytes are taken for pixels and divided by 255. Set pixels = true if so; "
+            "or pixels = false for whole numbers such as token ids.",
+        )
+    if pixels and _whole_but_no_bytes(kind):
+        return (
+            f"{where}: {kind} is taken as it is; pixels = true divides bytes alone. "
+            "Convert the records to uint8 if they are pixels.",
+        )
+    return ()
+
+
 def require_bytes(raw: Array, *, pixels: bool | None) -> None:
     """Refuses whole numbers where bytes are pixels, for only a byte would be divided by 255.
 
     Raises:
         DataError: naming their type.
     """
-    if pixels and _whole_but_no_bytes(raw):
+    if pixels and _whole_but_no_bytes(raw.dtype):
         raise DataError(
             f"the records must be bytes (uint8), or real numbers of 0 to 1, where pixels = true; got "
             f"{raw.dtype}, which nothing would divide by 255. Convert them to uint8 if they are pixels."
@@ -193,8 +204,8 @@ def undivided_note(raw: Array, where: str, *, pixels: bool | None) -> tuple[str,
     ) * bool(count)
 
 
-def _whole_but_no_bytes(raw: Array) -> bool:
-    return np.issubdtype(raw.dtype, np.integer) and raw.dtype != np.uint8
+def _whole_but_no_bytes(kind: np.dtype[Any]) -> bool:
+    return np.issubdtype(kind, np.integer) and kind != np.uint8
 
 
 def features_of_array(raw: Array, bound: float | None, *, pixels: bool | None) -> Float32s:

@@ -18,8 +18,10 @@ from discreet.data.array_records import (
     Array,
     Part,
     features_of_array,
+    guesses_pixels,
     identities_of_ids,
     is_real,
+    pixels_note,
     read_numbers,
     records_of,
     require_arrays,
@@ -71,12 +73,13 @@ class ArrayFacts:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Held:
-    """What one silo holds: records that could be read, and where they lay."""
+    """What one silo holds: records that could be read, where they lay, and which took bytes for pixels."""
 
     part: Part
     ids: Sequence[object] | None
     places: Integers
     notes: tuple[str, ...] = ()
+    guessed_pixels: bool = False
 
 
 def pool_of_arrays(by_silo: Mapping[str, Any], facts: ArrayFacts, *, name: str) -> Pool:
@@ -113,7 +116,7 @@ def pool_of_arrays(by_silo: Mapping[str, Any], facts: ArrayFacts, *, name: str) 
         own_silos=SILO,
         feature_norm_bound=facts.feature_norm_bound,
         notes=(*(note for own in held.values() for note in own.notes), *found.notes),
-        guessed_pixels=found.guessed_pixels,
+        guessed_pixels=found.guessed_pixels or any(own.guessed_pixels for own in held.values()),
     )
 
 
@@ -205,28 +208,39 @@ def _dataset(held: Any, facts: ArrayFacts, silo: str) -> _Held:
     labels = np.zeros(count, dtype=np.int64)
     ids: list[object] = []
     read = np.zeros(count, dtype=np.bool_)
-    problems: Counter[str] = Counter()
+    problems, kinds = Counter[str](), Counter[np.dtype[Any]]()
     for place in range(count):
         try:
-            labels[place], own = _record(held[place], facts, features[place])
+            labels[place], own, kind = _record(held[place], facts, features[place])
         except (Exception, SystemExit) as error:  # whatever it is, only this record may hang on it
             problems[type(error).__name__] += 1
         else:
             read[place] = True
             ids += own
-    notes: tuple[str, ...] = ()
+            kinds[kind] += 1
+    notes = [
+        note
+        for kind, own_count in sorted(kinds.items(), key=lambda pair: str(pair[0]))
+        for note in pixels_note(kind, f"{silo}: {own_count} of {count} records", pixels=facts.pixels)
+    ]
     if left_out := int((~read).sum()):
-        kinds = ", ".join(sorted(problems))
-        notes = (
+        named = ", ".join(sorted(problems))
+        notes.append(
             f"{silo}: {left_out} of {count} records cannot be read as {facts.members} of shape "
-            f"{facts.feature_shape} ({kinds}); they are left out.",
+            f"{facts.feature_shape} ({named}); they are left out."
         )
         features, labels = features[read], labels[read]
-    return _Held(Part(silo, features, labels), ids, np.flatnonzero(read).astype(np.int64), notes)
+    return _Held(
+        Part(silo, features, labels),
+        ids,
+        np.flatnonzero(read).astype(np.int64),
+        tuple(notes),
+        any(guesses_pixels(kind, pixels=facts.pixels) for kind in kinds),
+    )
 
 
-def _record(record: Any, facts: ArrayFacts, row: Float32s) -> tuple[int, list[object]]:
-    """Writes one record's features into ``row``; returns its label, -1 for none, and its id if there is one.
+def _record(record: Any, facts: ArrayFacts, row: Float32s) -> tuple[int, list[object], np.dtype[Any]]:
+    """Writes one record's features into ``row``; returns its label, -1 for none, its id if any, and its type.
 
     Raises:
         Exception: of any kind, if it cannot be read.
@@ -238,7 +252,7 @@ def _record(record: Any, facts: ArrayFacts, row: Float32s) -> tuple[int, list[ob
     if (features.shape or (1,)) != facts.feature_shape:
         raise DataError(f"a record must have shape {facts.feature_shape}; got {features.shape}.")
     read_numbers(features, row, pixels=facts.pixels)
-    return int(whole_labels(labels)[0]), [str(_plain(one)) for one in ids]
+    return int(whole_labels(labels)[0]), [str(_plain(one)) for one in ids], features.dtype
 
 
 def _array(value: Any, where: str) -> Array:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.data.labels import NUMBER, Outcome
+from discreet.data.map_answers import MapAnswers
 from discreet.data.norm import largest_norm
 from discreet.data.records import Records
 from discreet.errors import DataError, UnusableRecords
@@ -49,6 +50,8 @@ class Federation:
         outcome: the public range of labels that are numbers; else None.
         warnings: for the owner of the records only: how many cells and rows could not be used as they are.
         guessed_pixels: whether bytes were taken for pixels without anybody's word.
+        map_answers: what the feature map that made the records says of public ones, if its code or its
+            weights are somebody's own.
 
     Raises:
         DataError: if any of this does not hold.
@@ -64,6 +67,7 @@ class Federation:
     warnings: tuple[str, ...] = ()
     outcome: Outcome | None = None
     guessed_pixels: bool = False
+    map_answers: MapAnswers | None = None
 
     def __post_init__(self) -> None:
         if not self.num_classes >= 2 and self.outcome is None:

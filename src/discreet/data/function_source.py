@@ -10,7 +10,7 @@ from discreet.errors import DataError
 
 
 class OwnCodeFailed(DataError):
-    """The user's own function raised, which its records may have caused."""
+    """The user's own function raised, or called ``sys.exit``, which its records may have caused."""
 
 
 def federation_of_function(reference: str, *, test_fraction: float, split_seed: int) -> Federation:
@@ -18,7 +18,7 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
 
     Raises:
         DataError: if it cannot be imported, or does not return a `Federation`.
-        OwnCodeFailed: if it raises an exception.
+        OwnCodeFailed: if it raises an exception, or would end the program.
     """
     module_name, _, function_name = reference.partition(":")
     try:
@@ -36,10 +36,11 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
         )
     try:
         federation = function(test_fraction=test_fraction, split_seed=split_seed)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        ended = isinstance(error, SystemExit)
+        what = f"called sys.exit({error})" if ended else f"raised {type(error).__name__}: {error}".rstrip(".")
         raise OwnCodeFailed(
-            f"the data source {reference!r} must return a Federation whatever its records hold; it raised "
-            f"{type(error).__name__}: {error}"
+            f"the data source {reference!r} must return a Federation whatever its records hold; it {what}."
         ) from error
     if not isinstance(federation, Federation):
         raise DataError(

@@ -13,7 +13,8 @@ from discreet.data.federation import Federation
 from discreet.data.norm import scaled_with_constant
 from discreet.models.features import FeatureMap
 
-_CHUNK = 256  # a multiple of all that vector instructions take at a time
+CHUNK = 256  # a multiple of all that vector instructions take at a time
+"""Records that a map is asked about at once."""
 
 
 def mapped(
@@ -110,14 +111,14 @@ def _chunks(parts: list[Float32s], shape: tuple[int, ...]) -> Iterator[tuple[Flo
 
     Kernels change with the number of rows, and a record's features must not change with that of others.
     """
-    chunk, filled = np.zeros((_CHUNK, *shape), dtype=np.float32), 0
+    chunk, filled = np.zeros((CHUNK, *shape), dtype=np.float32), 0
     for part in parts:
         taken = 0
         while taken < len(part):
-            count = min(_CHUNK - filled, len(part) - taken)
+            count = min(CHUNK - filled, len(part) - taken)
             chunk[filled : filled + count] = part[taken : taken + count]
             taken, filled = taken + count, filled + count
-            if filled == _CHUNK:
+            if filled == CHUNK:
                 yield chunk, filled
                 chunk, filled = np.zeros_like(chunk), 0
     if filled:

@@ -41,6 +41,7 @@ from discreet.learning.tangent_model import linearise
 from discreet.learning.tangent_steps import chunk_of
 from discreet.learning.torch_state import device_of, draws_random_numbers
 from discreet.models.convexity import convexity
+from discreet.models.map_alike import strange
 from discreet.models.parameters import flatten, load_flat
 from discreet.models.threads import one_thread
 from discreet.randomness import SeededRandom
@@ -256,7 +257,7 @@ def _alike(probe: _Probe, model: nn.Module, parameters: Floats, feature_shape: t
     for parity in (0, 1):
         kept = everywhere % 2 == parity
         company = rows.copy()
-        company[~kept] = _strange(company[~kept])
+        company[~kept] = strange(company[~kept])
         found = marks(everywhere, company)
         if not all(torch.equal(one[kept], other[kept]) for one, other in zip(found, expected, strict=True)):
             return False
@@ -264,13 +265,6 @@ def _alike(probe: _Probe, model: nn.Module, parameters: Floats, feature_shape: t
         return True
     alone = marks(everywhere[:1], rows[:1])
     return all(torch.equal(one, other[:1]) for one, other in zip(alone, expected, strict=True))
-
-
-def _strange(rows: Float32s) -> Float32s:
-    """Returns as many rows of numbers as large, as small or as equal as float32 allows."""
-    largest = np.finfo(np.float32).max
-    scales = np.resize(np.array([largest, 0.0, 1e-42, 1e20], np.float32), len(rows))
-    return np.sign(rows) * scales.reshape(-1, *(1,) * (rows.ndim - 1))
 
 
 def _marks(numbers: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,8 @@ import torch
 from discreet.arrays import Float32s
 
 # Vector instructions take up to 32 numbers at a time: nothing of a record is left over for another kernel.
-_PIECE = 32
+PIECE = 32
+"""Records that a kernel sees at once."""
 
 
 @contextmanager
@@ -41,12 +42,12 @@ def in_pieces(records: Float32s, function: Callable[[torch.Tensor], torch.Tensor
     """
 
     def answer(first: int) -> Float32s:
-        piece = np.zeros((_PIECE, *records.shape[1:]), dtype=np.float32)
-        own = records[first : first + _PIECE]
+        piece = np.zeros((PIECE, *records.shape[1:]), dtype=np.float32)
+        own = records[first : first + PIECE]
         piece[: len(own)] = own
         with torch.no_grad():
             return function(torch.from_numpy(piece)).numpy()[: len(own)]
 
     threads = torch.get_num_threads()
     with one_thread(), ThreadPoolExecutor(threads) as pool:
-        return np.concatenate(list(pool.map(answer, range(0, max(1, len(records)), _PIECE))))
+        return np.concatenate(list(pool.map(answer, range(0, max(1, len(records)), PIECE))))

@@ -9,13 +9,16 @@ from pathlib import Path
 from discreet.arrays import Float32s
 from discreet.data import Federation
 from discreet.data.feature_cache import FeatureCache
-from discreet.data.transform import mapped, mapped_records
+from discreet.data.map_answers import MapAnswers, require_planned_map
+from discreet.data.transform import CHUNK, mapped, mapped_records
 from discreet.errors import ConfigurationError
 from discreet.models.features import FeatureMap, centred_pixels, normalised_scattering, scattering_maps
 from discreet.models.frozen_map import FrozenMap
+from discreet.models.map_alike import require_map_alike
 from discreet.models.own_map import OwnMap
 from discreet.models.public_weights import PublicWeights
 from discreet.models.residual import FrozenResidual
+from discreet.models.threads import PIECE, one_thread
 from discreet.version import __version__
 
 _NORM_BOUND = 1.0
@@ -44,13 +47,23 @@ def transformed(
 
     Raises:
         ConfigurationError: if the map cannot be applied.
+        PrivacyRefusal: if this machine's kernels let a record's features depend on others.
     """
     found, bound = _map_and_bound(transform, norm_bound, federation.feature_shape, weights)
+    if not isinstance(found, OwnMap | FrozenMap):  # which hear of one record at a time
+        rows = CHUNK if found is centred_pixels else PIECE
+        require_map_alike(transform, found, rows, federation.feature_shape)
     kept = None
     if cache is not None and isinstance(found, FrozenMap):
         kept = FeatureCache(cache, f"{found.made_of} {bound!r} {__version__}")
+    answers = _answers(found, federation.feature_shape) if is_own(transform) else None
     made = mapped(federation, found, bound, kept)
-    return dataclasses.replace(made, warnings=(*made.warnings, *_unusable(found)))
+    return dataclasses.replace(made, warnings=(*made.warnings, *_unusable(found)), map_answers=answers)
+
+
+def is_own(transform: str) -> bool:
+    """Says whether a map's code or weights are somebody's own, so that nothing but its answers tells it."""
+    return ":" in transform
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +74,13 @@ class PublicMap:
         transform: as of `transformed`.
         norm_bound: likewise.
         weights: likewise.
+        stated: what the map must answer to public records; None where no plan says it.
     """
 
     transform: str
     norm_bound: float | None
     weights: PublicWeights | None = None
+    stated: MapAnswers | None = None
     _built: dict[tuple[int, ...], tuple[FeatureMap, float | None]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -82,15 +97,29 @@ class PublicMap:
         """Returns the map for records of a shape, and what its features are scaled to; built once.
 
         Raises:
-            ConfigurationError: if it cannot be built.
+            ConfigurationError: if it cannot be built, or is another one than was planned.
         """
+        if self.stated is not None and shape != self.stated.record_shape:
+            raise ConfigurationError(
+                f"records must have the shape of those in training, {self.stated.record_shape}; got {shape}."
+            )
         if shape not in self._built:
-            self._built[shape] = _map_and_bound(self.transform, self.norm_bound, shape, self.weights)
+            found, bound = _map_and_bound(self.transform, self.norm_bound, shape, self.weights)
+            if self.stated is not None:
+                require_planned_map(self.transform, self.stated, _answers(found, shape))
+            self._built[shape] = found, bound
         return self._built[shape]
 
     def notes(self) -> tuple[str, ...]:
         """Returns how many records got zeros since this was asked last."""
         return tuple(note for found, _ in self._built.values() for note in _unusable(found))
+
+
+def _answers(found: FeatureMap, shape: tuple[int, ...]) -> MapAnswers:
+    with one_thread():
+        answers = MapAnswers.of(found, shape)
+    _unusable(found)  # public records are nobody's, and not counted
+    return answers
 
 
 def _unusable(found: FeatureMap) -> tuple[str, ...]:

@@ -119,6 +119,7 @@ def asked_facts(config: Config, facts: FederationFacts) -> FederationFacts:
         num_classes=facts.num_classes,
         feature_norm_bound=facts.feature_norm_bound,
         model=answers_facts(Asked(asked_blocks(config) or ()).dimension),
+        map_answers=facts.map_answers,
     )
 
 

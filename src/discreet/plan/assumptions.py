@@ -7,6 +7,7 @@ from pathlib import PurePath
 
 from discreet.config import Config
 from discreet.config.data_assumptions import data_assumptions
+from discreet.kinds.float_error import ROWS_ALIKE
 from discreet.kinds.model_facts import NORMALISES, names_own_code
 from discreet.mechanisms import SAMPLER_ASSUMPTION
 from discreet.plan.aggregation import sum_protocol
@@ -73,6 +74,8 @@ def assuming(
     own_loss = () if config.model.loss is None else (OWN_LOSS,)
     # A map that was fitted to clients' records would tell of them, whatever the unit is.
     own_map = (OWN_MAP,) if (config.data.transform or "").startswith(("map:", "network:")) else ()
+    # Of a client all records are mapped, and no other's: what they do to each other stays its own.
+    together = (ROWS_ALIKE,) if _maps_together(config) and guarantee.unit is not Unit.CLIENT else ()
     assumed = [DROPPING_OUT, _RANDOM_BITS, SAMPLER_ASSUMPTION]
     status = guarantee.status
     match guarantee.adversary:
@@ -97,12 +100,19 @@ def assuming(
         *own_model,
         *own_loss,
         *own_map,
+        *together,
         *public_weights(config),
         *of_data,
         *assumed,
     )
     # The same words may come from training and from data.
     return replace(guarantee, status=status, assumptions=tuple(dict.fromkeys(stated)))
+
+
+def _maps_together(config: Config) -> bool:
+    """Says whether features are made of many records at once, by kernels that must treat them alike."""
+    transform = config.data.transform
+    return transform is not None and not transform.startswith(("map:", "network:", "onnx:"))
 
 
 def public_weights(config: Config) -> tuple[str, ...]:

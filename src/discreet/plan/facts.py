@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from discreet.config import Config
 from discreet.config.data import part_taken
+from discreet.data.map_answers import MapAnswers
 from discreet.data.norm import LARGEST_NORM_BOUND, SMALLEST_NORM_BOUND
 from discreet.data.split import OTHERS
 from discreet.documents import shown
@@ -38,6 +39,8 @@ class FederationFacts:
         outputs: logits of the model.
         linear: whether the model is a linear head, whose loss is convex.
         batch_norm_channels: channels of the model whose running mean and variance are weights too.
+        map_answers: what the feature map says of public records, if its code or its weights are somebody's
+            own.
 
     Raises:
         ConfigurationError: for facts that no federation has, which would make a model of any size.
@@ -52,6 +55,7 @@ class FederationFacts:
     outputs: int
     linear: bool
     batch_norm_channels: int = 0
+    map_answers: MapAnswers | None = None
 
     def __post_init__(self) -> None:
         named = all(0 < len(name) <= _LONGEST_NAME and name.isprintable() for name in self.silos)
@@ -104,6 +108,7 @@ def federation_facts(
     num_classes: int,
     feature_norm_bound: float | None,
     model: ModelFacts,
+    map_answers: MapAnswers | None = None,
 ) -> FederationFacts:
     """Returns the facts of a federation that trains a model.
 
@@ -120,6 +125,7 @@ def federation_facts(
         outputs=model.outputs,
         linear=model.linear,
         batch_norm_channels=model.batch_norm_channels,
+        map_answers=map_answers,
     )
 
 

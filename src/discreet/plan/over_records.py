@@ -86,6 +86,7 @@ def facts_of(federation: Federation, model: ModelFacts) -> FederationFacts:
         num_classes=federation.num_classes,
         feature_norm_bound=federation.feature_norm_bound,
         model=model,
+        map_answers=federation.map_answers,
     )
 
 

@@ -12,25 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.config import Config
-from discreet.config.about import AboutConfig
-from discreet.config.data import DataConfig
-from discreet.config.evaluate import EvaluateConfig
-from discreet.config.model import ModelConfig
-from discreet.config.sections import AggregationConfig, PrivacyConfig, TrainingConfig
-from discreet.config.weight_files import weight_files, with_weight_files
+from discreet.config.weight_files import with_weight_files
 from discreet.encoding import Grid, Rotation
 from discreet.kinds import (
     Asked,
     LocalConfig,
-    QuantileClipping,
-    ServerRule,
     SiloTraining,
     Timetable,
 )
-from discreet.kinds.model_facts import LINEAR, ORDINAL
-from discreet.kinds.preparation import PreparationConfig
-from discreet.kinds.questions import Question
-from discreet.plan.aggregation import sum_protocol
 from discreet.plan.assumptions import NO_CHOSEN_END
 from discreet.plan.composable import composable_cost
 from discreet.plan.counted import composition, one_after_the_other
@@ -50,8 +39,9 @@ from discreet.plan.releases import (
     of_several,
 )
 from discreet.plan.seen import relation_of
-from discreet.plan.silos import local_of, own_text, training_of
+from discreet.plan.silos import local_of, training_of
 from discreet.plan.stages import Stage
+from discreet.plan.stated import Stated
 from discreet.plan.timetable import planned_sums, planned_timetable
 from discreet.plan.training import silo_setting, silos_of_a_unit
 from discreet.plan.written import indented, plan_json
@@ -59,16 +49,15 @@ from discreet.privacy.adversary import Adversary
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
-from discreet.privacy.units import NeighboringRelation, Status, Unit
+from discreet.privacy.units import NeighboringRelation, Status
 from discreet.privacy.wire import Json, digest
-from discreet.secagg import SumProtocol
 
 # Names of silos in a one-line description.
 _MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Stated):
     """Everything that the parties of a training agree on.
 
     Attributes:
@@ -115,31 +104,6 @@ class Plan:
         object.__setattr__(self, "order", Order(rounds, every, int(self.preparation is not None), segments))
 
     @property
-    def name(self) -> str:
-        """What the training is called."""
-        return self.config.name
-
-    @property
-    def about(self) -> AboutConfig:
-        """What the parties stated for a board; nothing is computed from it."""
-        return self.config.about or AboutConfig()
-
-    @property
-    def data(self) -> DataConfig:
-        """The rules by which every silo reads its records."""
-        return self.config.data
-
-    @property
-    def model(self) -> ModelConfig:
-        """Which model is trained, from which seed."""
-        return self.config.model
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """What is asked of the records; nothing where a model is trained."""
-        return self.config.ask or ()
-
-    @property
     def answers(self) -> Asked:
         """What silos add up where questions are asked; a ValueError where a model is trained."""
         training = self.silo_training(self.facts.silos[0])
@@ -153,54 +117,9 @@ class Plan:
         return self.data.model_shape(self.facts.feature_shape)
 
     @property
-    def model_title(self) -> str:
-        """What a reader calls the model: its name, but for bundled linear heads of numbers and levels."""
-        if self.model.name == ORDINAL:
-            return "ordinal regression"
-        if self.data.several:
-            return f"{self.model.name}, {self.data.several} labels"
-        number = self.data.label_range is not None and self.model.name == LINEAR
-        return "linear regression" if number else self.model.name
-
-    @property
-    def training(self) -> TrainingConfig:
-        """What silos and server compute: local kind, sampling, server rule."""
-        return self.config.training
-
-    @property
-    def privacy(self) -> PrivacyConfig:
-        """Unit, target, clipping norm and noise law."""
-        return self.config.privacy
-
-    @property
-    def evaluating(self) -> EvaluateConfig | None:
-        """When held-out records are asked between rounds, and what ends the training; or None."""
-        return self.config.evaluate
-
-    @property
-    def preparing(self) -> PreparationConfig | None:
-        """How training records are prepared before the first round, as it was asked for; or None."""
-        return self.config.preparation
-
-    @property
     def record_preparation(self) -> Preparation:
         """How training records are prepared before the first round; a ValueError where they are not."""
         return preparation_of(self.config, self.facts)
-
-    @property
-    def own_settings(self) -> str:
-        """Which silos have which settings in place of everybody's, in one line; empty if none has."""
-        return own_text(self.config)
-
-    @property
-    def aggregation(self) -> AggregationConfig:
-        """Protocol, mode and floors."""
-        return self.config.aggregation
-
-    @property
-    def unit(self) -> Unit:
-        """Whom the guarantees protect."""
-        return Unit(self.privacy.unit)
 
     @property
     def neighboring(self) -> NeighboringRelation:
@@ -216,11 +135,6 @@ class Plan:
     def releases(self) -> int:
         """How many sums are planned: preparation, rounds and evaluations; interrupted ones count."""
         return self.order.releases
-
-    @property
-    def keeps_best(self) -> bool:
-        """Whether the model of the best evaluation is released, in place of the last one."""
-        return self.evaluating is not None and self.evaluating.keep == "best"
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -239,11 +153,6 @@ class Plan:
         return dataclasses.replace(
             self, config=stage.config, grid=stage.grid, release=stage.release, segments=()
         )
-
-    @property
-    def weight_files(self) -> Mapping[str, str]:
-        """The files of public weights that it asks for, by the key that names each."""
-        return weight_files(self.config)
 
     def with_own_files(self, moved: Callable[[str], str]) -> Plan:
         """Returns the plan with the paths of public weights that only this machine knows."""
@@ -304,21 +213,6 @@ class Plan:
         if self.norm_rule is not None:
             return self.norm_rule.initial
         return self.silo_training(self.facts.silos[0], release).unit_length
-
-    @property
-    def norm_rule(self) -> QuantileClipping | None:
-        """The rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
-        return self.privacy.norm_rule
-
-    @property
-    def protocol(self) -> SumProtocol:
-        """How integers are summed, and whom that withstands."""
-        return sum_protocol(self.config)
-
-    @property
-    def server_rule(self) -> ServerRule:
-        """The rule by which the server turns an aggregate into the next model; post-processing."""
-        return self.training.server
 
     @property
     def bytes_per_vector(self) -> int:

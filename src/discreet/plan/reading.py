@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from discreet.config import Config, parse_config
+from discreet.data.map_answers import MapAnswers
 from discreet.documents import read_json, shown
 from discreet.encoding import Grid
 from discreet.errors import ConfigurationError, DataError, UnsupportedAnalysisError
@@ -90,7 +91,7 @@ def _from_json(data: dict[str, Any]) -> Plan:
     # Two documents would else be one plan: a machine's own tables are no part of the digest.
     if LOCAL & data["config"].keys():
         raise ConfigurationError(f"a plan must hold no table of a machine ({', '.join(sorted(LOCAL))}).")
-    config, facts = parse_config(data["config"], source="plan.json"), _flat(FederationFacts, data["facts"])
+    config, facts = parse_config(data["config"], source="plan.json"), _facts(data["facts"])
     thresholds, evaluation = _flat(Thresholds, data["thresholds"]), data.get("evaluation")
     if (evaluation is None) != (config.evaluate is None):
         raise ConfigurationError(
@@ -130,6 +131,12 @@ def _from_json(data: dict[str, Any]) -> Plan:
                 f"{shown(str(part.capacities), 100)}. Plan again."
             )
     return plan
+
+
+def _facts(data: dict[str, Any]) -> FederationFacts:
+    stated = data.get("map_answers")
+    answers = {} if stated is None else {"map_answers": _flat(MapAnswers, stated)}
+    return _flat(FederationFacts, data | answers)
 
 
 def _own(

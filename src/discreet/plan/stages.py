@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.config import Config
-from discreet.config.sections import TrainingConfig
 from discreet.config.segments import SegmentConfig
+from discreet.config.training import TrainingConfig
 from discreet.encoding import Grid
 from discreet.errors import ConfigurationError
 from discreet.kinds import LocalConfig

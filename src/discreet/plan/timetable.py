@@ -7,7 +7,7 @@ from functools import lru_cache
 from pydantic import TypeAdapter
 
 from discreet.config import Config
-from discreet.config.sections import TrainingConfig
+from discreet.config.training import TrainingConfig
 from discreet.errors import ConfigurationError
 from discreet.kinds import ScheduleConfig, Timetable
 from discreet.plan.training import silos_of_a_unit

@@ -58,10 +58,14 @@ def _stage(stage: Stage) -> dict[str, Any]:
 
 
 def _facts(facts: FederationFacts) -> dict[str, Any]:
-    """Returns the facts; what only models with batch norm have is left out of others' plans."""
+    """Returns the facts; what few plans have, of batch norm and of feature maps, is left out of others."""
     fields = _fields(facts)
     if facts.batch_norm_channels == 0:
         del fields["batch_norm_channels"]
+    if facts.map_answers is None:
+        del fields["map_answers"]
+    else:
+        fields["map_answers"] = _fields(facts.map_answers)
     return fields
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from discreet.arrays import Float32s
+from discreet.data.map_answers import unplanned
 from discreet.data.transform import mapped_records
 from discreet.errors import ConfigurationError
 from discreet.models.frozen_map import FrozenMap
@@ -51,16 +52,15 @@ def of_onnx(model: Model) -> bool:
     return is_composed(model) and str(model.plan.data.transform).startswith("onnx:")
 
 
-def torch_map(model: Model, record_shape: tuple[int, ...] | None) -> Mapped:
+def torch_map(model: Model) -> Mapped:
     """Returns the public network as a module for a batch of records, which answers as it does for each alone.
 
     Args:
         model: with its public network.
-        record_shape: of a record as it is read; None where a table says it.
 
     Raises:
-        ConfigurationError: if the shape is missing, the network is no module of torch, or it answers a record
-            otherwise among others, which was tried on public ones.
+        ConfigurationError: if the network is no module of torch, or it answers a record otherwise among
+            others, which was tried on public ones.
     """
     no_module = ConfigurationError(
         "a torch program must be made of torch modules; the features of this model are made by an ONNX file. "
@@ -68,7 +68,7 @@ def torch_map(model: Model, record_shape: tuple[int, ...] | None) -> Mapped:
     )
     if of_onnx(model) or model.maps is None:
         raise no_module
-    shape = _record_shape(model, record_shape)
+    shape = _record_shape(model)
     found, bound = model.maps.of(shape)
     match found:
         case FrozenResidual():
@@ -146,7 +146,7 @@ def onnx_map(model: Model, opset: int, target: str) -> tuple[list[Any], list[Nod
     return [helper.make_tensor_value_info("features", TensorProto.FLOAT, ["rows", *shape])], [step]
 
 
-def require_alike(model: Model, program: ModelProto, record_shape: tuple[int, ...] | None) -> None:
+def require_alike(model: Model, program: ModelProto) -> None:
     """Refuses a program around an ONNX file that gives public records other features or scores than we do.
 
     Onnx's converter of versions changes what some operators compute, such as ``Resize`` of version 10.
@@ -154,21 +154,14 @@ def require_alike(model: Model, program: ModelProto, record_shape: tuple[int, ..
     Args:
         model: with its public network.
         program: what `onnx_map` is a part of.
-        record_shape: of a record, where the file leaves a side of it open.
 
     Raises:
-        ConfigurationError: if they differ, or the shape is missing.
+        ConfigurationError: if they differ.
     """
     import onnxruntime
     from onnx import helper
 
-    sides = program.graph.input[0].type.tensor_type.shape.dim[1:]
-    stated = all(side.dim_value for side in sides)
-    shape = tuple(side.dim_value for side in sides) if stated else _record_shape(model, record_shape)
-    if record_shape not in (None, shape):
-        raise ConfigurationError(
-            f"--record-shape must be left out, or {shape} as the ONNX file says; got {record_shape}."
-        )
+    shape = _record_shape(model)
     seen = type(program)()
     seen.CopyFrom(program)
     scan = next(node for node in program.graph.node if node.op_type == "Scan")
@@ -242,16 +235,12 @@ def _converted(weights: PublicWeights, opset: int) -> ModelProto:
     return converted
 
 
-def _record_shape(model: Model, given: tuple[int, ...] | None) -> tuple[int, ...]:
-    """Returns the shape of a record as it is read, which no plan over arrays states."""
-    if model.rules is not None:
-        return (sum(len(column.names) for column in model.rules.schema.columns) + 1,)
-    if given is None or not all(side > 0 for side in given):
-        raise ConfigurationError(
-            "the shape of one record must be stated where a network makes its features, such as "
-            f"--record-shape 3,32,32; got {'none' if given is None else given}."
-        )
-    return given
+def _record_shape(model: Model) -> tuple[int, ...]:
+    """Returns the shape of a record as the network takes it."""
+    answers = model.plan.facts.map_answers
+    if answers is None:
+        raise unplanned(str(model.plan.data.transform))
+    return answers.record_shape
 
 
 def _public(shape: tuple[int, ...], scales: tuple[float, ...]) -> Float32s:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from torch import nn
 
 from discreet.arrays import Floats
+from discreet.config.arguments import known_arguments
 from discreet.data.record_map import RecordMap
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import names_own_code
@@ -43,6 +44,7 @@ def build_network(
     return public_model(plan, None if plan.model.pretrained is None else released)
 
 
+@known_arguments
 def load_model(path: str | Path, *, own_code: bool = False, weights: str | Path | None = None) -> Model:
     """Loads a released model from its file alone; neither records nor the run's other files are needed.
 

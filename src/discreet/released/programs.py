@@ -72,7 +72,7 @@ def weights_file(model: Model) -> bytes:
     return save({name: tensor.contiguous() for name, tensor in whole.items()}, metadata(model))
 
 
-def torch_program(model: Model, record_shape: tuple[int, ...] | None = None) -> bytes:
+def torch_program(model: Model) -> bytes:
     """Returns a file for `torch.export.load`; its module maps raw cells, or arrays, to answers.
 
     `TableScorer` and `ArrayScorer` say what it takes. The names of columns and texts, and the guarantees, are
@@ -82,20 +82,19 @@ def torch_program(model: Model, record_shape: tuple[int, ...] | None = None) -> 
 
     Args:
         model: what is exported.
-        record_shape: of a record, where a public network that is here makes features of arrays.
 
     Raises:
         ConfigurationError: if torch cannot trace the network, or that of the features is an ONNX file.
     """
     written = io.BytesIO()
-    traced = _traced(model, record_shape)
+    traced = _traced(model)
     extra = metadata(model) | ({} if traced.rules is not None else _told(model, traced))
     with _quiet():
         torch.export.save(traced.program, written, extra_files=extra)
     return written.getvalue()
 
 
-def onnx_program(model: Model, record_shape: tuple[int, ...] | None = None) -> bytes:
+def onnx_program(model: Model) -> bytes:
     """Returns an ONNX file; for tables it takes one input of shape ``(n, 1)`` for each raw column, by name.
 
     Columns of numbers are float64, NaN where one is missing, columns of texts are strings, which must be
@@ -109,8 +108,6 @@ def onnx_program(model: Model, record_shape: tuple[int, ...] | None = None) -> b
 
     Args:
         model: what is exported.
-        record_shape: of a record, where a public network that is here makes features of arrays; of an ONNX
-            file only if it leaves a side of a record open.
 
     Raises:
         ConfigurationError: if onnx is not installed, torch cannot trace the network, ONNX has not what it
@@ -123,7 +120,7 @@ def onnx_program(model: Model, record_shape: tuple[int, ...] | None = None) -> b
         raise ConfigurationError(
             f"ONNX needs the package {error.name}; it is not installed. Run: pip install 'discreet[export]'"
         ) from None
-    traced = _traced(model, record_shape, by_onnx=of_onnx(model))
+    traced = _traced(model, by_onnx=of_onnx(model))
     with _quiet(), _one_line("ONNX cannot express the network"):
         made: Any = torch.onnx.export(
             traced.program,
@@ -136,24 +133,17 @@ def onnx_program(model: Model, record_shape: tuple[int, ...] | None = None) -> b
         program = _with_cells(model, traced, made.model_proto)
         onnx.checker.check_model(program, full_check=True)
     if of_onnx(model):
-        require_alike(model, program, record_shape)
+        require_alike(model, program)
     return bytes(program.SerializeToString())
 
 
-def _traced(model: Model, record_shape: tuple[int, ...] | None, *, by_onnx: bool = False) -> _Traced:
+def _traced(model: Model, *, by_onnx: bool = False) -> _Traced:
     """Traces the model for any number of records, with low-rank updates as parts of their layers.
 
     What an ONNX file gives for records is the program's input, if ``by_onnx``.
     """
     model = replace(model, network=merged(model.network))
-    mapped = None
-    if is_composed(model) and not by_onnx:
-        mapped = torch_map(model, record_shape)
-    elif record_shape is not None and not by_onnx:
-        raise ConfigurationError(
-            "--record-shape must be left out: no network of torch is a part of this program, or its public "
-            "weights are not here."
-        )
+    mapped = torch_map(model) if is_composed(model) and not by_onnx else None
     # Without what makes features of rows, the program takes features.
     rules = model.rules if mapped is not None or model.plan.data.transform is None else None
     if rules is None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path, PurePath
 
+from discreet.data.map_answers import unplanned
 from discreet.errors import ConfigurationError
 from discreet.models.public_weights import PublicWeights
-from discreet.models.transforms import PublicMap
+from discreet.models.transforms import PublicMap, is_own
 from discreet.plan import Plan
 
 _NETWORKS = ("network", "onnx", "residual")
@@ -27,8 +28,8 @@ def public_map(plan: Plan, weights: str | Path | None, *, own_code: bool) -> Pub
         own_code: whether a network that is not bundled may be imported.
 
     Raises:
-        ConfigurationError: if the plan has no such network, its code is not to be imported, or the file is
-            another one than the plan names.
+        ConfigurationError: if the plan has no such network, its code is not to be imported, the file is
+            another one than the plan names, or the network answers public records otherwise than it says.
     """
     data = plan.data
     if data.transform is None or not of_a_network(plan):
@@ -37,7 +38,7 @@ def public_map(plan: Plan, weights: str | Path | None, *, own_code: bool) -> Pub
                 "the public weights of a feature network (--weights) must be left out: no such network makes "
                 "the features of this model, and its file holds all of its own weights."
             )
-        return None if data.transform is None else PublicMap(data.transform, data.feature_norm_bound)
+        return None if data.transform is None else _planned(plan, None)
     if weights is None:
         return None
     if data.transform.startswith("network:") and not own_code:
@@ -45,7 +46,17 @@ def public_map(plan: Plan, weights: str | Path | None, *, own_code: bool) -> Pub
             f"the feature network must be imported by your leave; the plan names {data.transform!r}. Open "
             "it with own_code=True (--own-code) if you trust it."
         )
-    return PublicMap(data.transform, data.feature_norm_bound, agreed_weights(plan, Path(weights)))
+    made = _planned(plan, agreed_weights(plan, Path(weights)))
+    if made.stated is not None:
+        made.of(made.stated.record_shape)  # refused when it is opened, and not with the first record
+    return made
+
+
+def _planned(plan: Plan, weights: PublicWeights | None) -> PublicMap:
+    transform, stated = str(plan.data.transform), plan.facts.map_answers
+    if stated is None and is_own(transform):
+        raise unplanned(transform)
+    return PublicMap(transform, plan.data.feature_norm_bound, weights, stated)
 
 
 def agreed_weights(plan: Plan, path: Path) -> PublicWeights:

@@ -145,7 +145,8 @@ def _of_arrays(
 ) -> Answered:
     if by:
         raise ConfigurationError(
-            f"--by must be left out of arrays, which have no columns; got {', '.join(by)}."
+            f"--by must be left out of arrays, which have no columns; got {', '.join(by)}. Write the records "
+            "of each group into an .npz file of its own, and evaluate each."
         )
     person = model.plan.data.person
     column = None if person is None else person.column

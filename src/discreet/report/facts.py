@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from discreet.config.aggregation import AggregationConfig
 from discreet.config.data import counted_unit, part_taken
-from discreet.config.sections import AggregationConfig
 from discreet.kinds import QuantileClipping, room_text, timetable_text
 from discreet.plan import Plan
 from discreet.plan.counted import parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -25,6 +26,8 @@ RUN_FILES = ("plan.json", "ledger.jsonl", "metrics.jsonl", "model.safetensors", 
          "answers.csv", "comparison.json", "evaluation.json", "budgets.json", "result.json", "report.html",
          "report.json", "manifest.json", "signature.json")  # fmt: skip
 """Every file that a run may write into its folder."""
+
+_HALF_WRITTEN = re.compile(rf"(?:{'|'.join(map(re.escape, RUN_FILES))})\.[0-9a-f]{{16}}\.tmp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,11 @@ class RunDirectory:
             if not stat.S_ISREG(mode):
                 raise ConfigurationError(f"{name} must be a plain file of the run; it is a link or a device.")
 
+    def half_written(self) -> tuple[Path, ...]:
+        """Returns what writes that were killed left behind: plain files by the names of `write_durably`."""
+        found = (one for one in self.path.iterdir() if _HALF_WRITTEN.fullmatch(one.name))
+        return tuple(sorted(one for one in found if stat.S_ISREG(one.lstat().st_mode)))
+
     def require_free(self, *, overwrite: bool) -> None:
         """Checks, and changes nothing, that a new training may be written here.
 
@@ -116,7 +124,8 @@ class RunDirectory:
                 f"the run's folder must be new or empty; {self.path} holds files. Go on with that training "
                 'by --resume (opening="resume" in Python), or replace it by --overwrite ("overwrite").'
             )
-        foreign = present - set(RUN_FILES)
+        ours = {*RUN_FILES, *(one.name for one in self.half_written())} if present else set()
+        foreign = present - ours
         if present and (foreign or _MARKER not in present):
             name = min(foreign or present)
             raise ConfigurationError(

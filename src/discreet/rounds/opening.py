@@ -35,6 +35,7 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
     its sum may have been seen, so it stays charged and is never repeated. Where every round is charged there
     is nothing to go on with, and nothing is appended, unless the last release has no line in the metrics:
     that a process died there is then on record. Nothing is appended either where the saved state is another.
+    What a write that was killed left behind is removed.
 
     The state that a release under way led to is in no line of the ledger yet, and taken as it is: but for its
     model where the release was to change none, which its intent names.
@@ -56,6 +57,8 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
             f"{'one' if seeded else 'none'}. {'Leave it out' if seeded else 'Give it'}."
         )
     ledger = LedgerWriter.open(directory.ledger)
+    for left in directory.half_written():  # the ledger's lock says that nobody else writes here
+        left.unlink()
     try:
         spent = spending(ledger.entries)
         led_to = _led_to(plan, directory, spent.pending)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from discreet.arrays import Float32s
+from discreet.config.arguments import known_fields
 from discreet.data import require_held, stated_shape
 from discreet.errors import ConfigurationError
-from discreet.session.arguments import known_fields
 from discreet.session.in_memory import InMemory, require_by_silo
 from discreet.session.own_model import importable_name
 

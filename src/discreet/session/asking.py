@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discreet.config import parse_config
+from discreet.config.arguments import known_arguments
 from discreet.config.data import DataConfig
 from discreet.config.evaluated import asked_data, evaluation
 from discreet.errors import ConfigurationError
 from discreet.kinds.questions import RISKS
 from discreet.plan import Plan
 from discreet.released import Model
-from discreet.session.arguments import known_arguments
 from discreet.session.public import Target, plan_without_data, require_planned_for
 
 

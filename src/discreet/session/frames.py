@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from discreet.config.arguments import known_fields
 from discreet.config.columns import label_or_labels
 from discreet.config.data import DataConfig, features_named
 from discreet.config.federation import table_shape, with_named_columns
 from discreet.data.frames import column_names, require_columns
 from discreet.errors import ConfigurationError
-from discreet.session.arguments import known_fields
 from discreet.session.in_memory import InMemory, require_by_silo
 
 _BY_COLUMN = {

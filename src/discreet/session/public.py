@@ -11,16 +11,17 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from discreet.config import Config, parse_config
+from discreet.config.arguments import known_arguments, known_fields
 from discreet.config.data import DataConfig, counted_unit
 from discreet.config.federation import public_facts, table_shape
 from discreet.data import IN_MEMORY, Federation, Records, Silo
+from discreet.data.map_answers import MapAnswers
 from discreet.data.split import OTHERS
 from discreet.data.table_files import of_tables
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import LINEAR, LINEAR_HEADS
 from discreet.plan import Plan, federation_facts, make_plan
 from discreet.plan.over_records import model_facts, plan_over_records
-from discreet.session.arguments import known_arguments, known_fields
 from discreet.session.own_model import importable_name
 
 # Every number is left to the plan, which works it out from public ones.
@@ -279,6 +280,7 @@ class _Shape:
     features: tuple[int, ...]
     num_classes: int
     norm_bound: float | None
+    map_answers: MapAnswers | None = None
 
 
 def plan_without_data(config: Config) -> Plan:
@@ -311,6 +313,7 @@ def plan_without_data(config: Config) -> Plan:
         num_classes=shape.num_classes,
         feature_norm_bound=shape.norm_bound,
         model=model_facts(config, shape.features, shape.num_classes),
+        map_answers=shape.map_answers,
     )
     return make_plan(config, facts)
 
@@ -324,7 +327,7 @@ def _shape(config: Config) -> _Shape:
 
         empty = _no_records(arrays.shape, arrays.num_classes)
         made = transformed(empty, data.transform, data.feature_norm_bound)
-        return _Shape(made.feature_shape, made.num_classes, made.feature_norm_bound)
+        return _Shape(made.feature_shape, made.num_classes, made.feature_norm_bound, made.map_answers)
     if arrays is not None:
         return _Shape(arrays.shape, arrays.num_classes, arrays.feature_norm_bound)
     table = table_shape(data)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from torch import nn
 
 from discreet.arrays import Floats
+from discreet.config.arguments import known_arguments
 from discreet.errors import ConfigurationError
 from discreet.models import load_flat, read_model_file
 from discreet.own_code import require_leave
@@ -21,7 +22,6 @@ from discreet.report.answered import Answer, answers_of
 from discreet.report.evaluated import RoundEvaluation, evaluations_of
 from discreet.report.shapes import Shapes, model_shapes
 from discreet.rounds import RunRecord, parse_origin, read_record
-from discreet.session.arguments import known_arguments
 from discreet.session.finish import report_again
 from discreet.silo.policy import load_key
 from discreet.verify import Finding, released_tensors, saved_map, saved_parameters, verify

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from discreet.config import Config, DataConfig, RunConfig, SpeedConfig
+from discreet.config.arguments import known_arguments
 from discreet.data import IN_MEMORY
 from discreet.engines.local import Opening, Prepared, RunResult
 from discreet.engines.local import run as run_locally
@@ -21,7 +22,6 @@ from discreet.errors import ConfigurationError
 from discreet.plan import Plan
 from discreet.plan.untuned import settled
 from discreet.rounds import RoundReport, RunDirectory, finished, read_record
-from discreet.session.arguments import known_arguments
 from discreet.session.finish import finish
 from discreet.session.in_memory import InMemory
 from discreet.session.progress import RunDisplay

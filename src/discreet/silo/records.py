@@ -17,10 +17,12 @@ from discreet.config.federation import federation_of, table_shape
 from discreet.config.partition import ColumnPartition
 from discreet.data import Federation, Records, load_federation
 from discreet.data.labels import NUMBER
+from discreet.data.map_answers import require_planned_map
 from discreet.data.table_files import TABLES
-from discreet.errors import DataError
+from discreet.errors import ConfigurationError, DataError
 from discreet.plan import Plan
 from discreet.privacy.units import NeighboringRelation
+from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 
 REHEARSED = "plan"
 
@@ -58,6 +60,7 @@ def load_records(
     Raises:
         DataError: if the source does not fit the plan; no record of it decides that.
         OwnCodeFailed: if the owner's own function raises.
+        PolicyRefusal: if the plan was made with another feature map.
     """
     _check_rules(source, plan, silo)
     _require_columns(source, plan, silo)
@@ -108,6 +111,11 @@ def nothing(plan: Plan) -> Records:
 def _check_facts(federation: Federation, plan: Plan, silo: str) -> None:
     """Compares what the source promises of every record with what the plan rests on."""
     facts, bound = plan.facts, federation.feature_norm_bound
+    if federation.map_answers is not None:  # the owner's own function gives features by itself
+        try:
+            require_planned_map(str(plan.data.transform), facts.map_answers, federation.map_answers)
+        except ConfigurationError as error:
+            raise PolicyRefusal(RefusalCode.PLAN, str(error)) from None
     if federation.feature_shape != facts.feature_shape:
         raise DataError(
             f"{silo}: every record must have the plan's shape {facts.feature_shape}; "

@@ -14,7 +14,7 @@ from discreet.own_code import require_leave
 from discreet.verify.derived import check_metrics, check_result
 from discreet.verify.evidence import Evidence, gather
 from discreet.verify.finding import Basis, Finding, VerificationFailure
-from discreet.verify.manifest import check_manifest, foreign_files
+from discreet.verify.manifest import check_manifest, foreign_files, half_written
 from discreet.verify.models import check_models, check_plan
 from discreet.verify.quality import check_quality
 from discreet.verify.remeasured import remeasure
@@ -81,11 +81,17 @@ def verify(
     yield Finding("manifest.json", Basis.CHAINED, "every file, byte for byte; bound to the last ledger line")
     yield check_signature(path, key)
     if others := foreign_files(path):
-        what = f"{', '.join(others[:5])}{f' and {len(others) - 5} more' if others[5:] else ''}"
         yield Finding(
             "other files",
             Basis.NONE,
-            f"{what}: no part of a run and under no seal; NOT COMPARED with anything",
+            f"{_some(others)}: no part of a run and under no seal; NOT COMPARED with anything",
+        )
+    if left := half_written(path):
+        yield Finding(
+            "half-written files",
+            Basis.NONE,
+            f"{_some(left)}: left behind by a write that was killed; under no seal, and no part of the run. "
+            "Remove them",
         )
     for check in _CHECKS:
         yield _typed(partial(check, evidence))
@@ -93,6 +99,10 @@ def verify(
         yield _typed(partial(remeasure, evidence, Path(records)))
     elif evidence.run.directory.evaluation.exists():
         yield _typed(partial(check_quality, evidence))
+
+
+def _some(names: list[str]) -> str:
+    return f"{', '.join(names[:5])}{f' and {len(names) - 5} more' if names[5:] else ''}"
 
 
 def _typed(step: Callable[[], T]) -> T:

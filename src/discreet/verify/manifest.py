@@ -14,7 +14,7 @@ from pathlib import Path
 
 from discreet.documents import read_json
 from discreet.privacy.ledger import GENESIS, read_ledger
-from discreet.rounds.directory import RUN_FILES, write_durably
+from discreet.rounds.directory import RUN_FILES, RunDirectory, write_durably
 from discreet.verify.finding import VerificationFailure
 
 MANIFEST = "manifest.json"
@@ -122,8 +122,14 @@ def check_manifest(directory: Path, ledger_head: str) -> None:
 
 def foreign_files(directory: Path) -> list[str]:
     """Returns the names in a run's folder that no run writes; nothing says what they hold."""
-    names = sorted(one.name for one in directory.iterdir() if one.name not in RUN_FILES)
+    known = {*RUN_FILES, *half_written(directory)}
+    names = sorted(one.name for one in directory.iterdir() if one.name not in known)
     return [name if name.isprintable() else ascii(name) for name in names]
+
+
+def half_written(directory: Path) -> list[str]:
+    """Returns the names of what writes into a run's folder left behind when they were killed."""
+    return [one.name for one in RunDirectory(directory).half_written()]
 
 
 def _write(directory: Path, manifest: Manifest) -> str:

@@ -10,6 +10,7 @@ from discreet.arrays import Floats
 from discreet.config.data import DataConfig
 from discreet.config.federation import federation_of
 from discreet.data import Federation
+from discreet.data.map_answers import require_planned_map
 from discreet.documents import read_json
 from discreet.engines.local.measure import measure, quality_of
 from discreet.errors import ConfigurationError
@@ -47,6 +48,7 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
         made_by = evidence.run.plan.data.pretrained is not None and evidence.features is None
         knob = " The weights of the feature network may lie elsewhere: give --weights FILE." * made_by
         raise VerificationFailure(f"--records must name the folder of the records; {error}{knob}") from None
+    _require_planned_map(evidence.run.plan, federation)
     summed = check_sums(evidence, federation, partial(_data_in, folder, evidence))
     stated, found = stated_measurements(evidence.run), ""
     if summed:
@@ -60,6 +62,15 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
     if others := not_compared(evidence):
         told.append(f"{count_of(others, 'evaluation')} of weights that no file keeps NOT COMPARED")
     return Finding("held-out records", Basis.RECOMPUTED, "; ".join(told))
+
+
+def _require_planned_map(plan: Plan, federation: Federation) -> None:
+    if federation.map_answers is None:
+        return
+    try:
+        require_planned_map(str(plan.data.transform), plan.facts.map_answers, federation.map_answers)
+    except ConfigurationError as error:
+        raise VerificationFailure(f"features must be made as in training; {error}") from None
 
 
 def _remeasure(evidence: Evidence, federation: Federation, stated: dict[str, dict[str, Any]]) -> str:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
+import torch
 
 from discreet.config import parse_config
 from discreet.config.federation import federation_of
 from discreet.engines.flower.consortium import rehearse
 from discreet.engines.local import prepare
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, PrivacyRefusal
+from discreet.kinds.float_error import ROWS_ALIKE
 from discreet.models.public_weights import PublicWeights
+from discreet.models.residual import FrozenResidual
 from discreet.silo.check import dry_run
-from discreet.silo.policy import load_policy
+from discreet.silo.policy import PolicyRefusal, RefusalCode, load_policy
 
 
 def images(folder: Path, *shape: int) -> str:
@@ -80,6 +84,8 @@ def test_features_and_model_by_config_alone(
     prepared = prepare(config)
     assert prepared.plan.facts.feature_shape == shape
     assert prepared.federation.silos[0].train.features.shape[1:] == shape
+    assumed = all(ROWS_ALIKE in row.assumptions for row in prepared.plan.guarantees)
+    assert assumed or transform is None, "records are mapped many at a time"
 
 
 def test_a_frozen_residual_network_by_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,4 +144,21 @@ def test_a_rehearsing_silo_finds_records_and_weights_by_its_policy(
     monkeypatch.chdir(tmp_path / "elsewhere")
     found = dry_run(load_policy(folder / "silos" / silo / "policy.toml"), plan)
     assert (found.features, found.plan.digest()) == (8 + 1, plan.digest())
+    honest = FrozenResidual.features
+    monkeypatch.setattr(FrozenResidual, "features", lambda self, images: 1.01 * honest(self, images))
+    with pytest.raises(PolicyRefusal, match="must be the feature map that the plan was made with") as refused:
+        dry_run(load_policy(folder / "silos" / silo / "policy.toml"), plan)
+    assert refused.value.code is RefusalCode.PLAN
+    assert str(tmp_path) not in str(refused.value)
     assert found.records
+
+
+def test_a_network_whose_rows_depend_on_their_company_makes_no_features(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = residual_weights(tmp_path)
+    data = parse_config(document(images(tmp_path, 3, 16, 16), f"residual:{weights}", "logistic", STABLE)).data
+    batch_norm = partial(torch.nn.functional.batch_norm, training=True)
+    monkeypatch.setattr("discreet.models.residual.functional.batch_norm", batch_norm)
+    with pytest.raises(PrivacyRefusal, match=r"features must not depend .* those of 'residual:.* do\. Unset"):
+        federation_of(data)

@@ -89,6 +89,22 @@ def test_a_worker_goes_on_after_an_error_and_tells_of_any_kind() -> None:
     assert len(answered) == 3
 
 
+def test_code_of_the_user_that_would_end_a_worker_is_an_error_like_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "leaving.py").write_text(
+        "import sys\nfrom torch import nn\ncalls = []\n"
+        "def network(shape, classes):\n"
+        "    calls.append(1)\n"
+        "    return nn.Linear(shape[0], classes) if len(calls) < 2 else sys.exit(3)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    made = prepared("clipped", model={"name": "leaving:network"})
+    (refused,) = answers(assignment(made))
+    with pytest.raises(WorkerFailed, match=r"got SystemExit: 3, raised in \S*leaving\.py, line 6, in"):
+        raise refused
+
+
 def test_a_factory_that_never_builds_the_same_model_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

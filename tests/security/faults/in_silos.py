@@ -6,6 +6,7 @@ from tests.security.faults.mutant import LIARS, POLICY, SILO, Mutant, attack
 
 EACH_SIDE = "tests/engines/silo/test_limits.py::test_each_side_may_be_tried_again_once_and_no_more"
 SILENCE = "tests/engines/silo/test_silence.py"
+FEATURES = "tests/engines/local/test_features.py"
 
 IN_SILOS = (
     Mutant(
@@ -257,10 +258,24 @@ IN_SILOS = (
         (SILENCE,),
     ),
     Mutant(
-        "a record whose loader ends the process silences its silo",
-        SILO + "silo.py",
-        "        except DiscreetError:\n            raise\n        except BaseException",
-        "        except (DiscreetError, SystemExit):\n            raise\n        except BaseException",
-        (SILENCE,),
+        "a loader that calls sys.exit ends the program",
+        "src/discreet/data/function_source.py",
+        "except (Exception, SystemExit) as error:",
+        "except Exception as error:",
+        ("tests/unit/cli/test_failures.py",),
+    ),
+    Mutant(
+        "another feature map than was planned",
+        SILO + "records.py",
+        "if federation.map_answers is not None:",
+        "if False:",
+        (FEATURES + "::test_a_rehearsing_silo_finds_records_and_weights_by_its_policy",),
+    ),
+    Mutant(
+        "a feature map whose rows depend on their company",
+        "src/discreet/models/map_alike.py",
+        "if not np.array_equal(",
+        "if False and not np.array_equal(",
+        (FEATURES + "::test_a_network_whose_rows_depend_on_their_company_makes_no_features",),
     ),
 )

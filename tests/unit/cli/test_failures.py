@@ -31,6 +31,15 @@ def federation(test_fraction, split_seed):
 def factory(shape, classes):
     password = os.environ["PASSWORD"]
     raise SystemError("out of ideas")
+
+def leaving(test_fraction, split_seed):
+    os.sys.exit(3)
+
+def leaving_factory(shape, classes):
+    os.sys.exit("no such column")
+
+def interrupted(test_fraction, split_seed):
+    raise KeyboardInterrupt
 """
 
 Say = Callable[..., tuple[int, list[str]]]
@@ -82,6 +91,29 @@ def test_an_error_that_nobody_foresaw_is_one_line_too(say: Say, tmp_path: Path) 
         "  raised in own.py, line 10, in factory",
         "  `discreet -v ...` prints the trace",
     ]
+
+
+def test_own_code_that_would_end_the_program_is_one_line_and_its_place(say: Say, tmp_path: Path) -> None:
+    source = config(tmp_path / "a.toml", 'source = "heart-disease"', 'source = "own:leaving"')
+    code, lines = say("run", source, "--out", "out")
+    assert code == EXIT_BAD_REQUEST
+    assert "must return a Federation whatever its records hold; it called sys.exit(3)." in lines[0]
+    assert lines[1:] == ["  raised in own.py, line 13, in leaving"]
+    source = config(tmp_path / "a.toml", 'name = "logistic"', 'name = "own:leaving_factory"')
+    code, lines = say("run", source, "--out", "out")
+    assert code == 1
+    assert lines[:2] == [
+        "error: code of your own must return or raise, and not end the program; it called "
+        "sys.exit(no such column).",
+        "  raised in own.py, line 16, in leaving_factory",
+    ]
+
+
+def test_ctrl_c_in_own_code_still_ends_the_program(say: Say, tmp_path: Path) -> None:
+    source = config(tmp_path / "a.toml", 'source = "heart-disease"', 'source = "own:interrupted"')
+    code, lines = say("run", source, "--out", "out")
+    assert code == 130
+    assert lines == ["interrupted; nothing was released yet; start again"]
 
 
 def test_the_trace_that_was_asked_for_holds_no_local_variable(say: Say, tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def document(tmp_path: Path, weights: PublicWeights) -> dict[str, Any]:
     }
 
 
-PROBES = 11
+PROBES = 17
 
 
 def test_features_are_made_once_and_kept_for_their_owner_alone(

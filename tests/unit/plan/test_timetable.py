@@ -8,7 +8,7 @@ import pytest
 
 from discreet import Frames, Target, plan_training, train
 from discreet.config import load_config
-from discreet.config.sections import AggregationConfig
+from discreet.config.aggregation import AggregationConfig
 from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError
 from discreet.kinds import BufferedConfig

@@ -196,6 +196,8 @@ def test_weights_of_a_transform_are_read_from_the_owners_path_only(
     altered: Callable[..., Any], policy: Policy, tmp_path: Path
 ) -> None:
     def change(plan: dict[str, Any]) -> None:
+        plan["config"]["data"]["transform"] = "residual:weights.npz"
+        plan_again(plan)
         plan["config"]["data"]["transform"] = "residual:../elsewhere/weights.npz"
 
     document = altered(change)

@@ -8,6 +8,7 @@ import json
 import shutil
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,18 @@ from torch import nn
 
 from discreet.config import parse_config
 from discreet.config.federation import federation_of
+from discreet.engines.local import prepare
 from discreet.engines.local import run as run_config
 from discreet.errors import ConfigurationError, DataError
-from discreet.released import evaluate_file, load_model, onnx_program, score_file, torch_program
+from discreet.plan import parse_plan
+from discreet.released import (
+    evaluate_file,
+    load_model,
+    onnx_program,
+    public_map,
+    score_file,
+    torch_program,
+)
 from discreet.session import open_run
 from discreet.session.finish import finish
 from discreet.verify import VerificationFailure, verify
@@ -200,28 +210,26 @@ def test_records_are_predicted_by_the_plans_network_and_head(trained: Trained) -
 
 def test_what_is_exported_scores_records_as_we_do(trained: Trained) -> None:
     model = load_model(trained.run, own_code=True, weights=trained.weights)
-    shape = SHAPES[trained.kind]
     if trained.kind == "table":
         feeds: Any = {"age": np.array([[7.0], [np.nan]]), "sex": np.array([["f"], ["m"]])}
-        expected, shape_stated = model.predict_proba({"age": ["7", ""], "sex": ["f", "m"]}), None
+        expected = model.predict_proba({"age": ["7", ""], "sex": ["f", "m"]})
         taken: Any = (torch.from_numpy(feeds["age"]), torch.tensor([[0], [1]]))
     else:
         records = trained.raw[:7].copy()
         records[0].flat[0] = np.nan
-        feeds, expected, shape_stated = {"features": records}, model.predict_proba(records), shape
+        feeds, expected = {"features": records}, model.predict_proba(records)
         taken = (torch.from_numpy(records),)
     if trained.kind == "onnx":
-        shape_stated = None
         with pytest.raises(ConfigurationError, match=r"made by an ONNX file\. Export it with --onnx"):
             torch_program(model)
     else:
-        program = torch.export.load(io.BytesIO(torch_program(model, shape_stated))).module()
+        program = torch.export.load(io.BytesIO(torch_program(model))).module()
         np.testing.assert_allclose(program(*taken).detach().numpy(), expected, rtol=0, atol=1e-6)
     if trained.kind in ("network", "residual"):  # ONNX of a module is that of a table's, and slow
         return
     pytest.importorskip("onnxscript")
     runtime = pytest.importorskip("onnxruntime")
-    session = runtime.InferenceSession(onnx_program(model, shape_stated))
+    session = runtime.InferenceSession(onnx_program(model))
     np.testing.assert_allclose(session.run(["probabilities"], feeds)[0], expected, rtol=0, atol=1e-6)
 
 
@@ -297,22 +305,54 @@ def test_without_the_right_weights_no_record_is_read(
     with pytest.raises(ConfigurationError, match="feature network must be imported by your leave"):
         load_model(network.run, weights=network.weights)
     with pytest.raises(
-        ConfigurationError, match=r"features have .*shape|make a network|of \(5,\) it makes|must hold"
+        ConfigurationError, match=r"records must have the shape of those in training, \(2, 3\); got \(5,\)"
     ):
         load_model(network.run, own_code=True, weights=network.weights).predict(np.zeros((2, 5)))
 
 
-def test_weights_that_were_swapped_after_a_model_was_opened_are_refused(
+def test_other_code_around_the_same_weights_is_refused_wherever_it_makes_features(
+    network: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, discreet: Callable[..., Said]
+) -> None:
+    config, honest = parse_config(config_of("network", network.run.parent)), Encoder.forward
+    agreed = open_run(network.run).plan
+    assert prepare(config, agreed=agreed).plan.digest() == agreed.digest()
+    monkeypatch.setattr(Encoder, "forward", lambda self, records: honest(self, records) * 1.01)
+    by: dict[str, Any] = {"weights": network.weights}
+    planned = "must be the feature map that the plan was made with; it answers public record "
+    with pytest.raises(ConfigurationError, match=planned):
+        load_model(network.run, own_code=True, **by)
+    with pytest.raises(ConfigurationError, match=planned):
+        open_run(network.run, own_code=True).predict(network.raw, **by)
+    with pytest.raises(ConfigurationError, match=planned):
+        prepare(config, agreed=agreed)
+    with pytest.raises(VerificationFailure, match=f"features must be made as in training; .*{planned}"):
+        list(verify(network.run, records=network.run.parent, own_code=True, **by))
+    words = ("--own-code", "--public-weights", network.weights, "--torch", tmp_path / "m.pt2")
+    said = discreet("export", network.run, *words, expect=2).err
+    assert planned in said
+    assert said.count("\n") == 1
+
+
+def test_a_plan_that_does_not_say_what_its_network_answers_makes_no_features(network: Trained) -> None:
+    plan = open_run(network.run).plan
+    old = replace(plan, facts=replace(plan.facts, map_answers=None))
+    assert parse_plan(old.document()).digest() == old.digest(), "it is read, as a ledger may name it"
+    with pytest.raises(ConfigurationError, match=r"the plan must state what 'network:.* Use that version"):
+        public_map(old, network.weights, own_code=True)
+    with pytest.raises(ConfigurationError, match=r"the plan must state what 'network:"):
+        prepare(parse_config(config_of("network", network.run.parent)), agreed=old)
+
+
+def test_weights_that_are_swapped_after_a_model_was_opened_are_not_read(
     network: Trained, tmp_path: Path
 ) -> None:
-    """They are read when the first records come."""
     weights = tmp_path / "public.safetensors"
     shutil.copy(network.weights, weights)
     model = load_model(network.run, own_code=True, weights=weights)
     torch.manual_seed(4)
     save_file(encoder(SHAPES["network"]).state_dict(), weights)
-    with pytest.raises(ConfigurationError, match="must be that of the public weights"):
-        model.predict(network.raw)
+    expected = load_model(network.run, own_code=True, weights=network.weights).predict_proba(network.raw)
+    np.testing.assert_array_equal(model.predict_proba(network.raw), expected)
 
 
 def test_a_file_of_records_is_read_by_commands(
@@ -324,15 +364,13 @@ def test_a_file_of_records_is_read_by_commands(
     assert len(lines) == 1 + len(network.raw)
     found = json.loads(discreet("evaluate", *by, "--json").out)
     assert found["records"] == len(network.labels)
-    assert "--by must be left out of arrays" in discreet("evaluate", *by, "--by", "x", expect=2).err
+    assert (
+        "of each group into an .npz file of its own" in discreet("evaluate", *by, "--by", "x", expect=2).err
+    )
     assert "must be given an .npz file" in discreet("predict", *by, "--separator", ",", expect=2).err
     out = tmp_path / "m.pt2"
     how = ("--own-code", "--public-weights", network.weights)
-    assert (
-        "--record-shape 3,32,32; got none"
-        in discreet("export", network.run, "--torch", out, *how, expect=2).err
-    )
-    discreet("export", network.run, "--torch", out, *how, "--record-shape", "2,3")
+    discreet("export", network.run, "--torch", out, *how)
     assert out.exists()
     said = discreet("export", network.run, "--weights", network.weights, expect=2).err
     assert "Name another, for it is written; the weights of a feature network are given by --public" in said
@@ -344,7 +382,7 @@ def test_a_network_that_mixes_records_is_no_part_of_a_program(tmp_path: Path) ->
     finish(run_config(parse_config(config_of("network", tmp_path, "mixing")), tmp_path / "run"), None)
     model = load_model(tmp_path / "run", own_code=True, weights=tmp_path / "public.safetensors")
     with pytest.raises(ConfigurationError, match="must answer records of a batch as it answers each alone"):
-        torch_program(model, SHAPES["network"])
+        torch_program(model)
 
 
 def test_a_network_that_newer_operators_change_is_no_part_of_a_program(

@@ -35,6 +35,46 @@ def test_a_file_that_cannot_be_replaced_leaves_nothing_behind(tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
+class Killed(BaseException):
+    """As SIGKILL: nothing that follows is done, but the disk is as it was left."""
+
+
+def killed_while_writing(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Returns what a write of a file leaves behind."""
+
+    def ends(_: int) -> None:
+        raise Killed
+
+    before = set(path.parent.iterdir())
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", ends)
+        with pytest.raises(Killed):
+            write_durably(path, b"half")
+    (left,) = set(path.parent.iterdir()) - before
+    return left
+
+
+def test_what_a_killed_write_left_behind_is_ours_and_nothing_else_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunDirectory(tmp_path / "run")
+    run.prepare(overwrite=False)
+    run.plan.write_text("{}")
+    left = killed_while_writing(run.file("result.json"), monkeypatch)
+    assert run.half_written() == (left,)
+    others = ["notes.json.0123456789abcdef.tmp", "result.json.tmp", f"{left.name}.bak", "result.json.0g.tmp"]
+    for name in others:
+        run.file(name).touch()
+        with pytest.raises(ConfigurationError, match="which is none of ours"):
+            run.require_free(overwrite=True)
+        run.file(name).unlink()
+    run.file("plan.json.0123456789abcdef.tmp").symlink_to(tmp_path)
+    assert run.half_written() == (left,)
+    run.file("plan.json.0123456789abcdef.tmp").unlink()
+    run.prepare(overwrite=True)
+    assert list(run.path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     "name", ["plan.json", "ledger.jsonl", "metrics.jsonl", "state.safetensors", "report.html"]
 )

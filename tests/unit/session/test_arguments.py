@@ -45,6 +45,8 @@ def arrays(features: Any, labels: Any, **given: Any) -> object:
         (lambda: plan(seed=3), "Give train(..., seed=...)."),
         (lambda: ANY.plan_training(PUBLIC), "plan_training: missing a required argument: 'target'."),
         (lambda: ANY.train(plan(), FRAMES), "train: missing a required argument: 'out'."),
+        (lambda: ANY.load_model("runs/a", unknown=1), "takes no 'unknown'. It takes: path, own_code"),
+        (ANY.load_model, "load_model: missing a required argument: 'path'."),
         (lambda: ANY.Target(eps=1.0), "Target takes no 'eps'. Did you mean 'epsilon'?"),
         (lambda: ANY.Frames({"north": TABLE}, capacity=9), "Give public(capacity=...) of Frames or Arrays."),
         (lambda: ANY.Arrays({"north": (X, Y)}), "Arrays: missing a required argument: 'num_classes'."),

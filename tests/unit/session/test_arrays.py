@@ -13,6 +13,7 @@ from torch.utils.data import TensorDataset
 import discreet
 from discreet.config import SpeedConfig, parse_config
 from discreet.config.federation import federation_of
+from discreet.data import Federation
 from discreet.engines.local import run as run_config
 from discreet.errors import ConfigurationError, DataError
 from discreet.models import flatten
@@ -292,3 +293,44 @@ def test_token_ids_are_never_divided_in_silence(silos: Silos, tmp_path: Path) ->
     assert train(planned(ids, **asked), ids, out=tmp_path / "run", seed=3).metrics
     with pytest.raises(ConfigurationError, match=r"call \.long\(\) before nn\.Embedding"):
         planned(ids, model=own_nets.floats)
+
+
+class Records:
+    """A data set of records of one type."""
+
+    def __init__(self, silo: tuple[Any, Any], kind: type) -> None:
+        self.features, self.labels = silo[0].astype(kind), silo[1]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, place: int) -> tuple[Any, int]:
+        return self.features[place], int(self.labels[place])
+
+
+@pytest.mark.parametrize(
+    ("pixels", "kind", "note"),
+    [
+        (
+            True,
+            np.int64,
+            "west: 60 of 60 records: int64 is taken as it is; pixels = true divides",
+        ),
+        (None, np.uint8, "west: 60 of 60 records: bytes are taken for pixels and divided by 255"),
+        (None, np.int64, None),
+        (True, np.uint8, None),
+        (False, np.int64, None),
+    ],
+)
+def test_data_sets_are_read_as_arrays_are_and_as_loudly(
+    silos: Silos, pixels: bool | None, kind: type, note: str | None
+) -> None:
+    def read(held: Any) -> Federation:
+        own = Arrays({"west": held}, num_classes=3, pixels=pixels, feature_shape=SHAPE)
+        return federation_of(own.public(capacity=70), by_silo=own.by_silo)
+
+    one, other = read(Records(silos["west"], kind)), read((silos["west"][0].astype(kind), silos["west"][1]))
+    np.testing.assert_array_equal(one.silos[0].train.features, other.silos[0].train.features)
+    assert one.guessed_pixels == other.guessed_pixels == (pixels is None and kind is np.uint8)
+    assert len(one.warnings) == len(other.warnings) == (note is not None)
+    assert all(line.startswith(str(note)) for line in one.warnings)

@@ -53,6 +53,17 @@ def test_a_file_that_no_run_writes_is_named_as_not_compared(signed: Path, tmp_pa
     assert "NOT COMPARED" in other.detail
 
 
+def test_what_a_killed_write_left_behind_is_told_from_files_of_others(signed: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(signed, tmp_path / "run"))
+    (copy / "report.html.0123456789abcdef.tmp").touch()
+    found = {finding.subject: finding for finding in verify(copy)}
+    assert "other files" not in found
+    left = found["half-written files"]
+    assert left.basis is Basis.NONE
+    assert left.detail.startswith("report.html.0123456789abcdef.tmp: left behind by a write that was killed")
+    assert left.detail.endswith("Remove them")
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_any_changed_byte_is_found(signed: Path, tmp_path: Path, name: str) -> None:
     copy = Path(shutil.copytree(signed, tmp_path / "run"))

@@ -15,6 +15,7 @@ from torch import nn
 
 from discreet.config import Config
 from discreet.data import Federation
+from discreet.data.map_answers import require_planned_map
 from discreet.engines.local.comparison import Comparison, compare
 from discreet.engines.local.crew import Crew
 from discreet.engines.local.device import torch_device
@@ -210,9 +211,11 @@ def _require_facts(plan: Plan, found: FederationFacts) -> None:
     Raises:
         ConfigurationError: naming the first that differs, with both values.
     """
+    if found.map_answers is not None:
+        require_planned_map(str(plan.data.transform), plan.facts.map_answers, found.map_answers)
     for fact in fields(FederationFacts):
         planned, here = getattr(plan.facts, fact.name), getattr(found, fact.name)
-        if planned != here:
+        if planned != here and fact.name != "map_answers":
             raise ConfigurationError(
                 f"'facts.{fact.name}' must be what the plan says, {planned!r}; got {here!r}. "
                 "Train on the records that were planned for, or plan again."

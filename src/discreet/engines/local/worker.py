@@ -33,12 +33,12 @@ def serve(engine: Connection) -> None:
                     worker = Worker(message)
                 else:
                     answer = worker.train(message)
-            except Exception as error:  # whatever it is, the engine must hear of it
+            except (Exception, SystemExit) as error:  # whatever it is, the engine must hear of it
                 answer = told(error)
             send(engine, answer)
 
 
-def told(error: Exception) -> DiscreetError:
+def told(error: Exception | SystemExit) -> DiscreetError:
     """Returns what the engine raises: an error of ours as it is, any other with the user's line of code.
 
     A user's own class may exist in this process alone, and one that ends secure aggregation is no worker's.
