@@ -6,7 +6,7 @@ import importlib
 
 from discreet.data.federation import Federation
 from discreet.data.table import nearest_hint
-from discreet.errors import DataError
+from discreet.errors import DataError, in_words
 
 
 class OwnCodeFailed(DataError):
@@ -39,7 +39,7 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
     except Exception as error:
         raise OwnCodeFailed(
             f"the data source {reference!r} must return a Federation whatever its records hold; it raised "
-            f"{type(error).__name__}: {error}"
+            f"{in_words(error)}"
         ) from error
     if not isinstance(federation, Federation):
         raise DataError(
