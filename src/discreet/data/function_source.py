@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from discreet.data.federation import Federation
 from discreet.data.table import nearest_hint
@@ -10,15 +12,38 @@ from discreet.errors import DataError, in_words
 
 
 class OwnCodeFailed(DataError):
-    """The user's own function raised, which its records may have caused."""
+    """The user's own function raised, or returned what does not fit; its records may have caused either."""
+
+
+def is_reference(source: object) -> bool:
+    """Says whether a source is ``module:function``."""
+    if not isinstance(source, str):
+        return False
+    head, colon, _ = source.partition(":")
+    return bool(colon) and head not in ("csv", "parquet", "npz")
+
+
+@contextmanager
+def returned_by(source: object) -> Iterator[None]:
+    """Takes what is found wrong with the records of a ``module:function`` for a failure of that function.
+
+    Raises:
+        OwnCodeFailed: in place of a `DataError`, where the source is one.
+    """
+    try:
+        yield
+    except DataError as error:
+        if is_reference(source):
+            raise OwnCodeFailed(str(error)) from error
+        raise
 
 
 def federation_of_function(reference: str, *, test_fraction: float, split_seed: int) -> Federation:
     """Imports ``module:function`` and calls it with ``test_fraction`` and ``split_seed``.
 
     Raises:
-        DataError: if it cannot be imported, or does not return a `Federation`.
-        OwnCodeFailed: if it raises an exception.
+        DataError: if it cannot be imported.
+        OwnCodeFailed: if it raises an exception, or does not return a `Federation`.
     """
     module_name, _, function_name = reference.partition(":")
     try:
@@ -42,7 +67,7 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
             f"{in_words(error)}"
         ) from error
     if not isinstance(federation, Federation):
-        raise DataError(
+        raise OwnCodeFailed(
             f"the data source {reference!r} must return a Federation; got {type(federation).__name__}."
         )
     return federation
