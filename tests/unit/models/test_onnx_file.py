@@ -344,6 +344,16 @@ def test_what_a_file_says_of_its_sizes_counts_for_nothing(tmp_path: Path) -> Non
         FrozenMap.onnx(PublicWeights(weights.path, None), (3,))
 
 
+def test_a_tensor_that_is_stored_sparsely_is_as_large_as_it_is(tmp_path: Path) -> None:
+    weights = written(tmp_path, DOUBLED)
+    model = load_model(weights.path)
+    one = helper.make_tensor("few", TensorProto.FLOAT, [1], [1.0])
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(one, _sizes("where", 0), [1 << 33]))
+    save_model(model, weights.path)
+    with pytest.raises(ConfigurationError, match="'few' has 8,589,934,592"):
+        FrozenMap.onnx(PublicWeights(weights.path, None), (3,))
+
+
 def test_sizes_that_a_network_works_out_from_its_batch_are_known(tmp_path: Path) -> None:
     """As torch writes ``expand(len(x), -1)``: where -1 stands, a side stays as it is."""
     nodes = [
