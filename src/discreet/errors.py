@@ -29,6 +29,22 @@ class HowTo(Enum):
     VERIFY = "docs/how-to/verify-a-run.md"
 
 
+def in_words(error: BaseException) -> str:
+    """Returns the type and the words of an error, whatever the code that raised it does when asked for them.
+
+    Example:
+        >>> in_words(ValueError("no age"))
+        'ValueError: no age'
+        >>> in_words(SystemExit(3))
+        'sys.exit(3)'
+    """
+    try:
+        return f"sys.exit({error})" if isinstance(error, SystemExit) else f"{type(error).__name__}: {error}"
+    except BaseException:
+        # Words may end a process too, or have a number in them that is too long to be written.
+        return "an error that cannot be put into words"
+
+
 class DiscreetError(Exception):
     """The root of every deliberate error.
 

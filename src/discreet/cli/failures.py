@@ -11,7 +11,7 @@ import traceback
 from rich.console import Console
 
 from discreet.documents import shown
-from discreet.errors import EXIT_BAD_REQUEST, DiscreetError
+from discreet.errors import EXIT_BAD_REQUEST, DiscreetError, in_words
 from discreet.own_code import place_in_own_code
 
 _LONGEST = 5000
@@ -47,5 +47,5 @@ def _said(error: Exception | SystemExit) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     if isinstance(error, SystemExit):
-        return f"code of your own must return or raise, and not end the program; it called sys.exit({error})."
-    return f"{type(error).__name__}: {error}"
+        return f"code of your own must return or raise, and not end the program; it called {in_words(error)}."
+    return in_words(error)

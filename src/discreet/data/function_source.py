@@ -3,22 +3,48 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from discreet.data.federation import Federation
 from discreet.data.table import nearest_hint
-from discreet.errors import DataError
+from discreet.errors import DataError, in_words
 
 
 class OwnCodeFailed(DataError):
-    """The user's own function raised, or called ``sys.exit``, which its records may have caused."""
+    """The user's own function raised, called ``sys.exit`` or returned what does not fit; its records may have
+    caused any of it."""
+
+
+def is_reference(source: object) -> bool:
+    """Says whether a source is ``module:function``."""
+    if not isinstance(source, str):
+        return False
+    head, colon, _ = source.partition(":")
+    return bool(colon) and head not in ("csv", "parquet", "npz")
+
+
+@contextmanager
+def returned_by(source: object) -> Iterator[None]:
+    """Takes what is found wrong with the records of a ``module:function`` for a failure of that function.
+
+    Raises:
+        OwnCodeFailed: in place of a `DataError`, where the source is one.
+    """
+    try:
+        yield
+    except DataError as error:
+        if is_reference(source):
+            raise OwnCodeFailed(str(error)) from error
+        raise
 
 
 def federation_of_function(reference: str, *, test_fraction: float, split_seed: int) -> Federation:
     """Imports ``module:function`` and calls it with ``test_fraction`` and ``split_seed``.
 
     Raises:
-        DataError: if it cannot be imported, or does not return a `Federation`.
-        OwnCodeFailed: if it raises an exception, or would end the program.
+        DataError: if it cannot be imported.
+        OwnCodeFailed: if it raises an exception, would end the program, or does not return a `Federation`.
     """
     module_name, _, function_name = reference.partition(":")
     try:
@@ -37,13 +63,12 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
     try:
         federation = function(test_fraction=test_fraction, split_seed=split_seed)
     except (Exception, SystemExit) as error:
-        ended = isinstance(error, SystemExit)
-        what = f"called sys.exit({error})" if ended else f"raised {type(error).__name__}: {error}".rstrip(".")
+        what = f"{'called' if isinstance(error, SystemExit) else 'raised'} {in_words(error).rstrip('.')}"
         raise OwnCodeFailed(
             f"the data source {reference!r} must return a Federation whatever its records hold; it {what}."
         ) from error
     if not isinstance(federation, Federation):
-        raise DataError(
+        raise OwnCodeFailed(
             f"the data source {reference!r} must return a Federation; got {type(federation).__name__}."
         )
     return federation

@@ -15,7 +15,7 @@ from discreet.data.bundled import digits, heart_disease
 from discreet.data.facts import PublicFacts
 from discreet.data.federation import Federation, Silo
 from discreet.data.frames import table_of
-from discreet.data.function_source import federation_of_function
+from discreet.data.function_source import federation_of_function, is_reference, returned_by
 from discreet.data.headers import missing_columns
 from discreet.data.identity import Identities
 from discreet.data.npz_source import pool_of_npz
@@ -83,7 +83,7 @@ def load_federation(
     """
     facts = facts or PublicFacts()
     split = Split(test_fraction, split_seed, record_capacity, side)
-    if isinstance(source, str) and _is_reference(source):
+    if isinstance(source, str) and is_reference(source):
         if partition is not None or facts != PublicFacts():
             raise DataError(
                 f"the data source {source!r} makes its own silos and features; "
@@ -91,7 +91,8 @@ def load_federation(
             )
         _require_training(split, source)
         own = federation_of_function(source, test_fraction=test_fraction, split_seed=split_seed)
-        return _cut_to_capacity(own, split)
+        with returned_by(source):
+            return _cut_to_capacity(own, split)
     pools: Iterable[Pool]
     if source == IN_MEMORY or by_silo is not None:
         pools, partition = _memory_pools(source, by_silo, facts, partition)
@@ -107,12 +108,6 @@ def load_federation(
 def bundled_attribution(source: Source) -> str:
     """Returns who made a bundled source and under which licence; empty for a source that is not bundled."""
     return BUNDLED[source]().attribution if isinstance(source, str) and source in BUNDLED else ""
-
-
-def _is_reference(source: str) -> bool:
-    """Says whether a source is ``module:function``."""
-    head, colon, _ = source.partition(":")
-    return bool(colon) and head not in ("csv", "parquet", "npz")
 
 
 def _require_training(split: Split, name: str) -> None:

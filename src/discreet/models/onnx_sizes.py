@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,6 +48,9 @@ def too_large(model: Any, record_shape: tuple[int, ...] | None) -> str | None:
     """
     from onnx import helper
 
+    twice = next((name for name, count in Counter(_names(model.graph)).items() if count > 1), None)
+    if twice is not None:
+        return f"give each tensor a name of its own, in branches too; it has two that are named {twice!r}"
     seen = _Seen({one.domain: one.version for one in model.opset_import})
     stored = {one.name for one in model.graph.initializer}
     for one in model.graph.input:
@@ -60,7 +64,7 @@ def too_large(model: Any, record_shape: tuple[int, ...] | None) -> str | None:
     for tensor in _tensors(model.graph, seen):
         if tensor.numbers > MOST_NUMBERS:
             return f"have tensors of at most {MOST_NUMBERS:,} numbers; {tensor.name!r} has {tensor.numbers:,}"
-        if tensor.made_by in _GROWING and not tensor.known and record_shape is not None:
+        if not tensor.known and (tensor.made_by in _GROWING or not tensor.hangs) and record_shape is not None:
             return (
                 f"say how large its tensors are for a record of shape {record_shape}; of {tensor.name!r}, "
                 f"by {tensor.made_by!r}, it does not"
@@ -92,6 +96,21 @@ class _Seen:
     hanging: set[str] = field(default_factory=set)
 
 
+def _names(graph: Any) -> Iterator[str]:
+    """Yields the names of the tensors that a graph defines, and the branches in it."""
+    stored = [
+        *(one.name for one in graph.initializer),
+        *(one.values.name for one in graph.sparse_initializer),
+    ]
+    yield from stored
+    yield from {one.name for one in graph.input} - set(stored)
+    for node in graph.node:
+        yield from filter(None, node.output)
+        for one in node.attribute:
+            if one.HasField("g"):
+                yield from _names(one.g)
+
+
 def _tensors(graph: Any, seen: _Seen) -> Iterator[_Tensor]:
     """Yields the tensors that nodes of a graph make, and of the branches in it, in order."""
     from onnx import helper, numpy_helper
@@ -109,7 +128,9 @@ def _tensors(graph: Any, seen: _Seen) -> Iterator[_Tensor]:
         for branch in branches:
             yield from _tensors(branch, seen)
         ends = [one.name for branch in branches for one in branch.output]
-        if node.op_type not in _OF_SHAPES and not seen.hanging.isdisjoint((*node.input, *ends)):
+        # A shape that is known beforehand hangs on no record, whatever the tensor does.
+        fixed = node.op_type in _OF_SHAPES and all(_tensor(one, "", seen).known for one in node.input)
+        if not fixed and not seen.hanging.isdisjoint((*node.input, *ends)):
             seen.hanging.update(node.output)
         seen.types.update(_of_branches(node, branches, seen) if branches else _inferred(node, seen))
         _work_out(node, seen)

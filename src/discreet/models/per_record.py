@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 
 import numpy as np
@@ -12,13 +13,15 @@ from discreet.arrays import Float32s
 def features_of(record: Float32s, give: Callable[[Float32s], object], length: int) -> Float32s | None:
     """Returns what ``give`` makes of a record, shape ``(length,)``; None if it raises or gives another thing.
 
-    Panics of compiled code are no ``Exception``, and count as well; the user's own Ctrl-C does not.
+    Panics of compiled code are no ``Exception``, and count as well; the user's own Ctrl-C does not. In a
+    process where Ctrl-C raises nothing, as in a serving silo, a `KeyboardInterrupt` is the record's.
     """
     try:
         found = as_vector(give(record))
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
+    except BaseException as error:
+        ctrl_c_raises = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if isinstance(error, KeyboardInterrupt) and ctrl_c_raises:
+            raise
         return None
     return found if len(found) == length else None
 

@@ -173,7 +173,7 @@ class RunDirectory:
             with safe_open(self.state, framework="np") as file:
                 about = file.metadata()
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-            made = Made(int(about["release"]), tuple(read_json(about["survivors"])), about["transcript"])
+            made = Made(int(about["release"]), _texts(about["survivors"]), about["transcript"])
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             name = type(error).__name__
             raise LedgerError(f"{self.state.name} must be readable to resume; got {name}.") from None
@@ -203,6 +203,14 @@ class RunDirectory:
         data = self.metrics.read_bytes()
         lines = data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]
         return [_metrics_line(line, number) for number, line in enumerate(lines, start=1)]
+
+
+def _texts(data: str) -> tuple[str, ...]:
+    """Returns the texts of a JSON list."""
+    found = read_json(data)
+    if not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
+        raise ValueError("no list of texts")
+    return tuple(found)
 
 
 def _metrics_line(line: bytes, number: int) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def _before(plan: Plan, saved: SavedState) -> str | None:
         after = initial_state(plan, saved.arrays["parameters"]).from_arrays(saved.arrays)
         before = replace(after, prepared=None) if plan.order.prepares(release) else after
         return announced_digest(plan, before, release)
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, TypeError, IndexError):  # arrays that no training wrote
         return None
 
 

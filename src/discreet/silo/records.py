@@ -16,6 +16,7 @@ from discreet.config.data import WRITTEN
 from discreet.config.federation import federation_of, table_shape
 from discreet.config.partition import ColumnPartition
 from discreet.data import Federation, Records, load_federation
+from discreet.data.function_source import returned_by
 from discreet.data.labels import NUMBER
 from discreet.data.map_answers import require_planned_map
 from discreet.data.table_files import TABLES
@@ -59,7 +60,7 @@ def load_records(
 
     Raises:
         DataError: if the source does not fit the plan; no record of it decides that.
-        OwnCodeFailed: if the owner's own function raises.
+        OwnCodeFailed: if the owner's own function raises, or what it returns does not fit the plan.
         PolicyRefusal: if the plan was made with another feature map.
     """
     _check_rules(source, plan, silo)
@@ -67,7 +68,8 @@ def load_records(
     federation = _federation(source, plan, silo, written, cache)
     for line in federation.warnings:
         note(line)
-    _check_facts(federation, plan, silo)
+    with returned_by(source.removeprefix(REHEARSED).removeprefix(":") or plan.data.source):
+        _check_facts(federation, plan, silo)
     if silo not in federation.silo_names:
         # A function that makes silos of its records makes none for a silo that has none.
         note(f"the source gives no records for {silo}, which takes part without any")

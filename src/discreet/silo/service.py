@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from discreet.errors import PeerProtocolError
+from discreet.errors import PeerProtocolError, in_words
 from discreet.silo.connection import send
 from discreet.silo.doorway import listen, why_not
 from discreet.silo.policy import RefusalCode
@@ -71,7 +71,7 @@ def _serve_one(silo: Silo, connection: socket.socket, data: bytes, log: Callable
     try:
         reply = _answer(silo, data)
     except Exception as error:
-        log(f"internal error: {type(error).__name__}: {error}")
+        log(f"internal error: {in_words(error)}")
         reply = encode(
             Refused(silo.name, str(RefusalCode.INTERNAL), "the silo failed; its own log says why.")
         )

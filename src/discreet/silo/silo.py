@@ -14,7 +14,7 @@ import torch
 from discreet.data import Records
 from discreet.data.function_source import OwnCodeFailed
 from discreet.documents import shown
-from discreet.errors import DataError, DiscreetError, ProtocolAbort, UnusableRecords
+from discreet.errors import DataError, DiscreetError, ProtocolAbort, UnusableRecords, in_words
 from discreet.plan import Plan, wire_terms
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
 from discreet.rounds import require_rows_alike_for
@@ -321,7 +321,7 @@ class Silo:
         except DiscreetError:
             raise
         except BaseException as error:  # panics of compiled code too, and what else would end the process
-            reason = f"{type(error).__name__}: {error}"
+            reason = in_words(error)
         log(f"ATTENTION: the records could not be read, so this silo takes part without any; {reason}")
         return nothing(plan)
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.data import Records
-from discreet.errors import DiscreetError, PrivacyViolation
+from discreet.errors import DiscreetError, PrivacyViolation, in_words
 from discreet.kinds.timetable import Turn
 from discreet.plan import Plan, filled
 from discreet.plan.order import PREPARATION
@@ -255,10 +255,7 @@ class SiloTraining:
             # Panics of compiled code too, and what else would end the process: signals raise nothing in a
             # serving silo, so it comes from code that runs on records. A silo that fell silent would tell
             # what they hold. Noise alone tells nothing.
-            self._log(
-                f"ATTENTION: training failed, so this silo contributes noise only; "
-                f"{type(error).__name__}: {error}"
-            )
+            self._log(f"ATTENTION: training failed, so this silo contributes noise only; {in_words(error)}")
             values = self._values(purpose, parameters, without_records=True)
         self._enter()
         self._release = self._ledger.contribute(

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from discreet.data.labels import NUMBER
 from discreet.documents import read_json
 from discreet.errors import DiscreetError
 from discreet.quality import NumberQuality, Quality, quality_from_json
@@ -24,6 +25,10 @@ def check_quality(evidence: Evidence) -> Finding:
         quality = quality_from_json(read_json(evidence.run.directory.evaluation.read_bytes()))
     except DiscreetError as error:
         raise VerificationFailure(f"evaluation.json must be as it was written; {error}") from None
+    if isinstance(quality, NumberQuality) != (evidence.run.plan.facts.num_classes == NUMBER):
+        raise VerificationFailure(
+            "evaluation.json must be about what the plan predicts, a class or a number; it is not."
+        )
     wrong = (
         _wrong_shares(evidence, quality) if isinstance(quality, Quality) else _wrong_errors(evidence, quality)
     )

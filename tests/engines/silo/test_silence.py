@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.data import Federation, Silo
 from discreet.data.records import Records
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.service import serve_training
@@ -163,7 +164,19 @@ class Panic(BaseException):
     """As compiled extensions raise it, which is no ``Exception``."""
 
 
-ENDING = (Panic("patient 7"), SystemExit("bad age of patient 7"), KeyboardInterrupt("patient 7"))
+class Wordless(Exception):
+    """One whose words end the process in its place, once somebody asks for them."""
+
+    def __str__(self) -> str:
+        raise SystemExit("patient 7")
+
+
+ENDING = (
+    Panic("patient 7"),
+    SystemExit("bad age of patient 7"),
+    KeyboardInterrupt("patient 7"),
+    Wordless("of patient 7"),
+)
 """What would end a process that code of the owner runs in."""
 
 
@@ -208,7 +221,40 @@ def test_code_of_the_owner_that_fails_makes_the_silo_an_empty_one(
 ) -> None:
     consortium, log = tables(**records_raise(monkeypatch, error))
     assert trained(consortium, direct_wire) == expected
-    assert any("without any; " in line and "patient 7" in line for line in log)
+    words = "put into words" if isinstance(error, Wordless) else "patient 7"
+    assert any("without any; " in line and words in line for line in log)
+
+
+def made_by_hand(width: int, **facts: Any) -> Federation:
+    """Twenty records of one silo, as a function of the owner's might return them."""
+    rows = Records(np.full((20, width), 0.1, np.float32), np.zeros(20, np.int64))
+    stated = {"num_classes": 2, "feature_norm_bound": 1.0, **facts}
+    return Federation("own", (Silo(VICTIM, rows, rows),), feature_shape=(width,), **stated)
+
+
+RETURNED: dict[str, tuple[Any, str]] = {
+    "what fits": (made_by_hand(4), ""),
+    "nothing": (None, "must return a Federation; got NoneType"),
+    "a column more, for a text not seen before": (made_by_hand(5), "must have the plan's shape"),
+    "as many classes as labels": (made_by_hand(4, num_classes=3), "at most the plan's 2 classes; got 3"),
+    "the largest norm": (made_by_hand(4, feature_norm_bound=2.0), "L2 norm at most 1.0, as the plan says"),
+}
+
+
+@pytest.mark.parametrize(("returned", "words"), RETURNED.values(), ids=RETURNED)
+def test_no_answer_says_what_code_of_the_owner_returned(
+    tables: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, returned: Any, words: str
+) -> None:
+    module = types.ModuleType("own_records")
+    module.__dict__["records"] = lambda **_: returned
+    monkeypatch.setitem(sys.modules, "own_records", module)
+    consortium, log = tables(source="own_records:records")
+    folder = consortium.folder.server.path
+    plan, allow_list = ((folder / name).read_bytes() for name in ("plan.json", "allow-list.json"))
+    reply = consortium.silos[consortium.node(VICTIM)].handle(Propose(1, bytes(32), plan, allow_list))
+    assert isinstance(reply, Joined)
+    told = [line for line in log if "takes part without any" in line]
+    assert [words in line for line in told] == [True] * bool(words)
 
 
 @pytest.mark.parametrize(

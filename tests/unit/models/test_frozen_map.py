@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import signal
 import stat
 import sys
 from collections.abc import Callable
@@ -47,6 +48,8 @@ class Picky(nn.Module):
             raise RuntimeError("crafted")
         if bool((records == -100.0).any()):
             raise Panic
+        if bool((records == 70.0).any()):
+            raise KeyboardInterrupt
         if bool((records == 50.0).any()):
             return torch.complex(records[:, :2], records[:, :2])
         answer: torch.Tensor = self.norm(self.layer(records)) * records.mean()
@@ -112,6 +115,21 @@ def test_no_record_hears_of_another_even_if_the_network_raises_or_would_mix_them
     np.testing.assert_array_equal(found(RECORDS[3:4]), before[3:4])
     assert (answers[[0, 2, 4]] == 0.0).all()
     assert found.unusable == 3
+
+
+def test_an_interrupt_is_the_records_where_ctrl_c_raises_none(weights: PublicWeights) -> None:
+    """A serving silo would take part without any record, for the sake of one."""
+    found, crafted = FrozenMap.network(f"{HERE}:picky", weights, (3,)), RECORDS.copy()
+    crafted[2] = 70.0
+    with pytest.raises(KeyboardInterrupt):
+        found(crafted)
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        answers = found(crafted)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    np.testing.assert_array_equal(np.delete(answers, 2, axis=0), np.delete(found(RECORDS), 2, axis=0))
+    assert (answers[2] == 0.0).all()
 
 
 def test_who_uses_a_model_is_told_once_of_records_without_features(weights: PublicWeights) -> None:

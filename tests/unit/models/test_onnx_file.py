@@ -185,9 +185,9 @@ def _sizes(name: str, *sides: int) -> TensorProto:
 def _filled_branch(size: int) -> Any:
     """A branch that fills a tensor."""
     nodes = [
-        helper.make_node("Constant", [], ["t"], value=_sizes("t", size)),
-        helper.make_node("ConstantOfShape", ["t"], ["in a branch"]),
-        helper.make_node("ReduceSum", ["in a branch"], [f"s{size}"], keepdims=0),
+        helper.make_node("Constant", [], [f"t{size}"], value=_sizes("t", size)),
+        helper.make_node("ConstantOfShape", [f"t{size}"], [f"filled with {size}"]),
+        helper.make_node("ReduceSum", [f"filled with {size}"], [f"s{size}"], keepdims=0),
     ]
     output = helper.make_tensor_value_info(f"s{size}", TensorProto.FLOAT, [])
     return helper.make_graph(nodes, f"fills {size}", [], [output])
@@ -213,6 +213,53 @@ BY_A_RECORD = [
     helper.make_node("Reshape", ["whole", "one"], ["s"]),
     *FILLED,
 ]
+SQUARED = [
+    helper.make_node("Transpose", ["row"], ["column"], perm=[1, 0]),
+    helper.make_node("MatMul", ["column", "row"], ["filled"]),
+    *FILLED[1:],
+]
+UNCOUNTED = [
+    helper.make_node("ConstantOfShape", ["s"], ["zeros"]),
+    helper.make_node("Cast", ["zeros"], ["off"], to=TensorProto.BOOL),
+    helper.make_node("Not", ["off"], ["on"]),
+    helper.make_node("NonZero", ["on"], ["places"]),
+    helper.make_node("Cast", ["places"], ["row"], to=TensorProto.FLOAT),
+    *SQUARED,
+]
+"""As many numbers as are not zero: nothing says beforehand how many these are."""
+
+
+def _row_branch(size: int) -> Any:
+    nodes = [
+        helper.make_node("Constant", [], [f"t{size}"], value=_sizes("t", 1, size)),
+        helper.make_node("ConstantOfShape", [f"t{size}"], [f"row of {size}"]),
+    ]
+    output = helper.make_tensor_value_info(f"row of {size}", TensorProto.FLOAT, [1, size])
+    return helper.make_graph(nodes, f"makes {size}", [], [output])
+
+
+UNLIKE = [
+    helper.make_node("If", ["c"], ["row"], then_branch=_row_branch(1 << 20), else_branch=_row_branch(1)),
+    *SQUARED,
+]
+
+
+def _hiding_branch(name: str) -> Any:
+    output = helper.make_tensor_value_info(name, TensorProto.FLOAT, [1])
+    nodes = [helper.make_node("ConstantOfShape", ["s"], [name])]
+    return helper.make_graph(nodes, name, [], [output], initializer=[_sizes("s", 1)])
+
+
+HIDING = [
+    helper.make_node(
+        "If",
+        ["c"],
+        ["few"],
+        then_branch=_hiding_branch("one"),
+        else_branch=_hiding_branch("other"),
+    )
+]
+"""Branches have an ``s`` of their own, which onnxruntime takes in them alone."""
 MANY = [
     *(helper.make_node("ConstantOfShape", ["s"], [f"f{place}"]) for place in range(5)),
     helper.make_node("Sum", [f"f{place}" for place in range(5)], ["filled"]),
@@ -250,7 +297,19 @@ NOISE = [helper.make_node("RandomNormalLike", ["x"], ["r"]), helper.make_node("A
         ),
         (
             {"nodes": BRANCHES, "tensors": [TRUE]},
-            "at most 268,435,456 numbers; 'in a branch' has 8,589,934,592",
+            "at most 268,435,456 numbers; 'filled with 8589934592' has 8,589,934,592",
+        ),
+        (
+            {"nodes": UNCOUNTED, "tensors": [_sizes("s", 1 << 20)]},
+            r"must say how large its tensors are for a record of shape \(3,\); of 'places', by 'NonZero'",
+        ),
+        (
+            {"nodes": UNLIKE, "tensors": [TRUE]},
+            r"must say how large its tensors are for a record of shape \(3,\); of 'row', by 'If', it",
+        ),
+        (
+            {"nodes": [*HIDING, *FILLED], "tensors": [TRUE, _sizes("s", 1 << 29)]},
+            "must give each tensor a name of its own, in branches too; it has two that are named 's'",
         ),
         ({"nodes": ROUNDABOUT, "tensors": [_sizes("s", 1 << 34)]}, "'filled' has 17,179,869,184"),
         (
@@ -282,6 +341,16 @@ def test_what_a_file_says_of_its_sizes_counts_for_nothing(tmp_path: Path) -> Non
     model.graph.value_info.append(helper.make_tensor_value_info("filled", TensorProto.FLOAT, [1]))
     save_model(model, weights.path)
     with pytest.raises(ConfigurationError, match="'filled' has 8,589,934,592"):
+        FrozenMap.onnx(PublicWeights(weights.path, None), (3,))
+
+
+def test_a_tensor_that_is_stored_sparsely_is_as_large_as_it_is(tmp_path: Path) -> None:
+    weights = written(tmp_path, DOUBLED)
+    model = load_model(weights.path)
+    one = helper.make_tensor("few", TensorProto.FLOAT, [1], [1.0])
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(one, _sizes("where", 0), [1 << 33]))
+    save_model(model, weights.path)
+    with pytest.raises(ConfigurationError, match="'few' has 8,589,934,592"):
         FrozenMap.onnx(PublicWeights(weights.path, None), (3,))
 
 

@@ -33,7 +33,7 @@ from discreet.privacy.ledger import Completed, Intent, LedgerWriter
 from discreet.privacy.notation import epsilon_text
 from discreet.privacy.units import Status
 from discreet.released import Scores, model_card, score_file
-from discreet.rounds import RoundReport, RunDirectory
+from discreet.rounds import RoundReport, RunDirectory, resume_ledger
 from discreet.session.finish import finish, summarise
 from discreet.session.public import plan_without_data
 from discreet.statistics.evaluation import COMMONEST
@@ -330,6 +330,13 @@ def test_a_model_is_not_exchanged_while_it_is_evaluated(
     directory.save_state(saved.arrays | {"parameters": saved.arrays["parameters"] + 7.0}, saved.made)
     with pytest.raises(LedgerError, match="must hold the model that the open release asks about"):
         train(plan, hospitals(), out=out, seed=1, opening=Opening.RESUME)
+    for name in saved.arrays:
+        directory.save_state(saved.arrays | {name: np.array(1.0)}, saved.made)
+        with pytest.raises(LedgerError, match="must hold the model that the open release asks about"):
+            resume_ledger(directory, plan, seeded=True)
+    directory.save_state(saved.arrays, dataclasses.replace(saved.made, survivors=(5,)))
+    with pytest.raises(LedgerError, match=r"state\.safetensors must be readable"):
+        resume_ledger(directory, plan, seeded=True)
     assert directory.ledger.read_bytes() == before
     directory.save_state(saved.arrays, saved.made)
     run = train(plan, hospitals(), out=out, seed=1, opening=Opening.RESUME)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.data.labels import NUMBER
 from discreet.quality import assess, assess_numbers, quality_json
 from discreet.quality.intervals import wilson
 from discreet.rounds import RunDirectory
@@ -33,6 +34,8 @@ def of_files(
     lines: list[dict[str, Any]],
     metrics: dict[str, float],
     several: tuple[str, ...] = (),
+    *,
+    num_classes: int = 2,
 ) -> Any:
     """Returns a run whose third release is released, with the files that say how good its model is."""
     directory = RunDirectory(tmp_path)
@@ -41,7 +44,7 @@ def of_files(
     for line in lines:
         directory.append_metrics(line)
     data = SimpleNamespace(classes=None, labels=several, several=len(several))
-    plan = SimpleNamespace(data=data, facts=SimpleNamespace(num_classes=1 << max(1, len(several))))
+    plan = SimpleNamespace(data=data, facts=SimpleNamespace(num_classes=num_classes))
     return SimpleNamespace(run=SimpleNamespace(directory=directory, released_after=3, plan=plan))
 
 
@@ -111,7 +114,7 @@ def of_labels(tmp_path: Path, change: Callable[[list[dict[str, Any]]], object]) 
     found = quality_json(assess(both, LABELS, several=("ill", "old")))
     change(found["labels"])
     metrics = {"accuracy": found["accuracy"][0]}
-    return of_files(tmp_path, found, [{"release": 3, **metrics}], metrics, ("ill", "old"))
+    return of_files(tmp_path, found, [{"release": 3, **metrics}], metrics, ("ill", "old"), num_classes=4)
 
 
 def test_labels_are_those_of_the_plan(tmp_path: Path) -> None:
@@ -148,7 +151,20 @@ def test_another_form_is_one_line(tmp_path: Path) -> None:
 def of_a_regression(tmp_path: Path, change: Callable[[dict[str, Any]], None], mae: float) -> Any:
     found = quality_json(assess_numbers(np.array([1.0, 2.0, 5.0]), np.array([1.0, 3.0, 3.0])))
     change(found)
-    return of_files(tmp_path, found, [{"release": 3, "mae": mae}], {"mae": mae})
+    lines = [{"release": 3, "mae": mae}]
+    return of_files(tmp_path, found, lines, {"mae": mae}, num_classes=NUMBER)
+
+
+def test_a_classifier_is_not_measured_as_a_regression_nor_the_reverse(tmp_path: Path) -> None:
+    """Errors of a number say nothing of the accuracy that metrics state, which was then not compared."""
+    regression = of_a_regression(tmp_path, lambda _: None, 1.0)
+    regression.run.plan.facts.num_classes = 2
+    with pytest.raises(VerificationFailure, match="what the plan predicts, a class or a number"):
+        check_quality(regression)
+    classifier = evidence(tmp_path, lambda _: None)
+    classifier.run.plan.facts.num_classes = NUMBER
+    with pytest.raises(VerificationFailure, match="what the plan predicts, a class or a number"):
+        check_quality(classifier)
 
 
 def test_errors_of_a_regression_follow_from_one_another(tmp_path: Path) -> None:
