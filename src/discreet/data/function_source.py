@@ -12,8 +12,7 @@ from discreet.errors import DataError, in_words
 
 
 class OwnCodeFailed(DataError):
-    """The user's own function raised, called ``sys.exit`` or returned what does not fit; its records may have
-    caused any of it."""
+    """The user's own function raised, ended or returned what does not fit; its records may have caused it."""
 
 
 def is_reference(source: object) -> bool:

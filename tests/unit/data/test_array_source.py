@@ -101,6 +101,8 @@ def test_records_of_a_data_set_that_cannot_be_read_are_left_out_and_counted() ->
     ])  # fmt: skip
     found = load({"north": own})
     assert found.warnings == (
+        "north: 1 of 14 records: bytes are taken for pixels and divided by 255. Set pixels = true if so; or "
+        "pixels = false for whole numbers such as token ids.",
         "north: 11 of 14 records cannot be read as (features, labels) of shape (2, 3) "
         "(DataError, OSError, TypeError, ValueError); they are left out.",
     )
