@@ -12,11 +12,10 @@ import numpy.typing as npt
 from discreet.errors import PeerProtocolError
 from discreet.secagg.codes import AbortCode
 from discreet.secagg.ring import RingVector
-from discreet.secagg.side_by_side import side_by_side
+from discreet.secagg.side_by_side import in_parts
 
 _GROUP = 64
 _PIECE = 1 << 14
-_PART_BYTES = 1 << 20
 
 
 def packed_size(length: int, bits: int) -> int:
@@ -61,7 +60,8 @@ def add_packed(total: RingVector, packed: bytes | memoryview, bits: int, *, thre
     if packed[-1] >> (8 - spare):
         raise PeerProtocolError(AbortCode.BAD_VECTOR, "padding bits of a masked vector must be zero.")
     if bits == 8 * total.itemsize:
-        _add_words(total, np.frombuffer(packed, dtype=total.dtype), threads)
+        words = np.frombuffer(packed, dtype=total.dtype)
+        in_parts(lambda part: _add_to(total[part], words[part]), total, threads)
         return
     for start in range(0, len(total), _PIECE):
         part = total[start : start + _PIECE]
@@ -70,17 +70,8 @@ def add_packed(total: RingVector, packed: bytes | memoryview, bits: int, *, thre
         part += _unpack_piece(raw, len(part), bits).astype(total.dtype)
 
 
-def _add_words(total: RingVector, words: RingVector, threads: int) -> None:
-    """Adds words to a total, a part on each thread."""
-    # Below, a thread takes longer to start than to add.
-    threads = min(threads, -(-total.nbytes // _PART_BYTES))
-    length = -(-len(total) // threads)
-
-    def add_part(number: int) -> None:
-        part = slice(number * length, (number + 1) * length)
-        np.add(total[part], words[part], out=total[part])
-
-    side_by_side(add_part, threads)
+def _add_to(total: RingVector, words: RingVector) -> None:
+    total += words
 
 
 def _layout(index: int, bits: int) -> tuple[int, int]:

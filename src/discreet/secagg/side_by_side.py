@@ -1,9 +1,14 @@
-"""One piece of work on several threads, the calling one among them."""
+"""Work on several threads, the calling one among them."""
 
 from __future__ import annotations
 
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable
+from typing import Any
+
+import numpy.typing as npt
+
+_PART_BYTES = 1 << 20
 
 
 def side_by_side(work: Callable[[int], None], threads: int) -> None:
@@ -41,3 +46,18 @@ def side_by_side(work: Callable[[int], None], threads: int) -> None:
             lock.acquire()
     if errors:
         raise errors[0]
+
+
+def in_parts(work: Callable[[slice], None], vector: npt.NDArray[Any], threads: int) -> None:
+    """Calls ``work`` for parts of a vector that make up all of it, each on its own thread; raises likewise.
+
+    Example:
+        >>> parts = []
+        >>> in_parts(parts.append, np.zeros(1 << 20), threads=2)
+        >>> sorted(parts, key=lambda part: part.start)
+        [slice(0, 524288, None), slice(524288, 1048576, None)]
+    """
+    # On less, a thread takes longer to start than to work.
+    threads = max(1, min(threads, vector.nbytes // _PART_BYTES))
+    length = -(-len(vector) // threads)
+    side_by_side(lambda number: work(slice(number * length, (number + 1) * length)), threads)

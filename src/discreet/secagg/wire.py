@@ -69,25 +69,31 @@ class Reader:
     __slots__ = ("_at", "_clients", "_data")
 
     def __init__(self, data: bytes, *, clients: int = MAX_CLIENTS) -> None:
-        self._data = memoryview(data)
+        self._data = data
         self._at = 0
         self._clients = clients
 
     def take(self, size: int) -> bytes:
         """Returns the next ``size`` bytes."""
-        return bytes(self.view(size))
+        start = self._pass(size)
+        return self._data[start : self._at]
 
     def view(self, size: int) -> memoryview:
         """Returns the next ``size`` bytes without copying them."""
+        start = self._pass(size)
+        return memoryview(self._data)[start : self._at]
+
+    def uint(self, size: int) -> int:
+        """Returns the next unsigned integer of ``size`` bytes."""
+        return int.from_bytes(self.take(size), "little")
+
+    def _pass(self, size: int) -> int:
+        """Goes on behind the next ``size`` bytes, and returns where they begin."""
         start = self._at
         self._at = end = start + size
         if end > len(self._data):
             raise malformed("a message must hold all its fields; got one that ends early.")
-        return self._data[start:end]
-
-    def uint(self, size: int) -> int:
-        """Returns the next unsigned integer of ``size`` bytes."""
-        return int.from_bytes(self.view(size), "little")
+        return start
 
     def count(self) -> int:
         """Returns the next number of clients."""

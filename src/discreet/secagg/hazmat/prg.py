@@ -8,6 +8,7 @@ mask is the little-endian word at byte ``i * itemsize``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
 
@@ -33,6 +34,25 @@ class _Mask(NamedTuple):
     apply: np.ufunc
 
 
+@dataclass(frozen=True, slots=True)
+class _OwnSum:
+    """Where a thread adds up its masks of one piece, before it is its turn to change the vector."""
+
+    words: RingVector
+    turn: Lock
+
+    def zeros(self, length: int) -> RingVector:
+        """Returns the first words, set to zero."""
+        part = self.words[:length]
+        part.fill(0)
+        return part
+
+    def add_to(self, piece: RingVector) -> None:
+        """Adds the sum to a piece of the vector, one thread at a time."""
+        with self.turn:
+            piece += self.words[: len(piece)]
+
+
 def add_masks(vector: RingVector, plus: Sequence[bytes], minus: Sequence[bytes], *, threads: int = 1) -> None:
     """Adds the masks of the keys ``plus`` to ``vector`` and subtracts those of ``minus``, in place.
 
@@ -53,22 +73,24 @@ def add_masks(vector: RingVector, plus: Sequence[bytes], minus: Sequence[bytes],
 
 def _apply(vector: RingVector, masks: Sequence[_Mask], turn: Lock | None = None) -> None:
     """Applies masks one batch after the other; with a ``turn`` other threads apply theirs to the vector."""
+    piece_bytes = _PIECE_BYTES if turn is None else _SHARED_PIECE_BYTES
+    num_words = max(min(piece_bytes, vector.nbytes), HEAD_BYTES) // vector.itemsize
+    # Once for all batches: fresh memory of this size comes in pages that the kernel has to clear.
+    scratch = np.empty(num_words, dtype=vector.dtype)
+    own = None if turn is None else _OwnSum(np.empty_like(scratch), turn)
     for first in range(0, len(masks), _KEYS_AT_ONCE):
-        _apply_batch(vector, masks[first : first + _KEYS_AT_ONCE], turn)
+        _apply_batch(vector, masks[first : first + _KEYS_AT_ONCE], scratch, own)
 
 
-def _apply_batch(vector: RingVector, masks: Sequence[_Mask], turn: Lock | None) -> None:
+def _apply_batch(
+    vector: RingVector, masks: Sequence[_Mask], scratch: RingVector, own: _OwnSum | None
+) -> None:
     """Runs several keystreams side by side, so that every piece of the vector is visited while in cache."""
     opened = [(*open_keystream(mask.key, vector.nbytes), mask.apply) for mask in masks]
-    per_piece = (_PIECE_BYTES if turn is None else _SHARED_PIECE_BYTES) // vector.itemsize
-    scratch = np.empty(max(min(per_piece, len(vector)), HEAD_BYTES // vector.itemsize), dtype=vector.dtype)
-    own = None if turn is None else np.empty_like(scratch)
     raw, made = scratch.data.cast("B"), HEAD_BYTES
-    for start in range(0, len(vector), per_piece):
-        piece = vector[start : start + per_piece]
-        target = piece if own is None else own[: len(piece)]
-        if turn is not None:
-            target.fill(0)
+    for start in range(0, len(vector), len(scratch)):
+        piece = vector[start : start + len(scratch)]
+        target = piece if own is None else own.zeros(len(piece))
         keystream = scratch[: len(piece)]
         out = raw[made : piece.nbytes]
         zeros = _ZEROS[: len(out)]
@@ -78,6 +100,5 @@ def _apply_batch(vector: RingVector, masks: Sequence[_Mask], turn: Lock | None) 
             stream.update_into(zeros, out)
             apply(target, keystream, target)
         made = 0
-        if turn is not None:
-            with turn:
-                piece += target
+        if own is not None:
+            own.add_to(piece)
