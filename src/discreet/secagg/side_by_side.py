@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _thread import allocate_lock, start_new_thread
+from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +14,8 @@ _PART_BYTES = 1 << 20
 def side_by_side(work: Callable[[int], None], threads: int) -> None:
     """Calls ``work`` with 0 to ``threads - 1``, each on its own thread, and returns when all have ended.
 
+    What the system has no thread for is done on the calling one.
+
     Raises:
         BaseException: what one of them raised, that of the calling thread first.
 
@@ -24,23 +26,30 @@ def side_by_side(work: Callable[[int], None], threads: int) -> None:
         [0, 1, 2]
     """
     errors: list[BaseException] = []
-    running = [allocate_lock() for _ in range(1, threads)]
+    running: list[LockType] = []
 
-    def run(number: int) -> None:
+    def run(number: int, lock: LockType) -> None:
         try:
             work(number)
         # Also what ends a program: it has to reach the thread that waits for this one.
         except BaseException as error:
             errors.append(error)
         finally:
-            running[number - 1].release()
+            lock.release()
 
-    for number, lock in enumerate(running, 1):
-        lock.acquire()
-        # `threading.Thread` waits until the new thread runs, which takes half as long as adding an input.
-        start_new_thread(run, (number,))
     try:
-        work(0)
+        while len(running) < threads - 1:
+            lock = allocate_lock()
+            lock.acquire()
+            try:
+                # `threading.Thread` waits until the new thread runs: half as long as adding an input takes.
+                start_new_thread(run, (len(running) + 1, lock))
+            # The system has no thread left. Half of an input in a sum would be worse than a slow one.
+            except RuntimeError:
+                break
+            running.append(lock)
+        for number in (0, *range(len(running) + 1, threads)):
+            work(number)
     finally:
         for lock in running:
             lock.acquire()
@@ -52,6 +61,7 @@ def in_parts(work: Callable[[slice], None], vector: npt.NDArray[Any], threads: i
     """Calls ``work`` for parts of a vector that make up all of it, each on its own thread; raises likewise.
 
     Example:
+        >>> import numpy as np
         >>> parts = []
         >>> in_parts(parts.append, np.zeros(1 << 20), threads=2)
         >>> sorted(parts, key=lambda part: part.start)

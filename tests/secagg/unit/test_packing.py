@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import LocalProtocolError, PeerProtocolError
 from discreet.secagg.packing import add_packed, pack, packed_size
-from discreet.secagg.ring import reduce_words, to_ring, to_total, word_type
+from discreet.secagg.ring import InputVector, reduce_words, to_ring, to_total, word_type
 
 
 @given(st.integers(8, 62), st.integers(1, 200), st.integers(0, 2**32))
@@ -37,7 +37,8 @@ def test_long_vectors_cross_pieces() -> None:
 @pytest.mark.parametrize("values", [-(1 << 15), (1 << 16) - 1], ids=["int64", "uint64"])
 def test_threads_do_not_change_a_bit(bits: int, values: int) -> None:
     length = (3 << 20) // word_type(bits).itemsize + 5
-    raw = (np.arange(length) % 1000).astype(np.int64 if values < 0 else np.uint64)
+    raw: InputVector = np.arange(length, dtype=np.int64) % 1000
+    raw = raw if values < 0 else raw.astype(np.uint64)
     raw[-1] = values
     one, many = (to_ring(raw, bits, length, threads=threads) for threads in (1, 3))
     assert np.array_equal(one, raw.astype(np.uint64) & np.uint64((1 << bits) - 1))

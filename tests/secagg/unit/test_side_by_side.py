@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from threading import Barrier, Event, get_ident
+from typing import Any
 
 import pytest
 
+from discreet.secagg import side_by_side as module
 from discreet.secagg.side_by_side import side_by_side
 
 
@@ -36,3 +38,20 @@ def test_an_error_comes_out_when_all_have_ended(failing: int) -> None:
     with pytest.raises(SystemExit, match=f"of thread {failing}"):
         side_by_side(work, 2)
     assert ended == [1 - failing]
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_work_that_no_thread_is_left_for_is_done_all_the_same(
+    left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true_start, started, done = module.start_new_thread, [], []
+
+    def start(*work: Any) -> int:
+        if len(started) == left:
+            raise RuntimeError("can't start new thread")
+        started.append(work)
+        return true_start(*work)
+
+    monkeypatch.setattr(module, "start_new_thread", start)
+    side_by_side(done.append, 3)
+    assert sorted(done) == [0, 1, 2]
