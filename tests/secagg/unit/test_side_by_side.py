@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from _thread import start_new_thread
 from threading import Barrier, Event, get_ident
 from typing import Any
 
 import pytest
 
-from discreet.secagg import side_by_side as module
 from discreet.secagg.side_by_side import side_by_side
 
 
@@ -44,14 +44,15 @@ def test_an_error_comes_out_when_all_have_ended(failing: int) -> None:
 def test_work_that_no_thread_is_left_for_is_done_all_the_same(
     left: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    true_start, started, done = module.start_new_thread, [], []
+    started: list[tuple[Any, ...]] = []
+    done: list[int] = []
 
     def start(*work: Any) -> int:
         if len(started) == left:
             raise RuntimeError("can't start new thread")
         started.append(work)
-        return true_start(*work)
+        return start_new_thread(*work)
 
-    monkeypatch.setattr(module, "start_new_thread", start)
+    monkeypatch.setattr("discreet.secagg.side_by_side.start_new_thread", start)
     side_by_side(done.append, 3)
     assert sorted(done) == [0, 1, 2]
