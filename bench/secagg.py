@@ -1,7 +1,7 @@
 """What secure aggregation costs, against the bar that the project sets itself.
 
     python bench/secagg.py                        # everything but the peer, about two minutes
-    python bench/secagg.py --only client server
+    python bench/secagg.py --only threads round
     python bench/secagg.py --peer-python PYTHON   # adds Flower's SecAgg+ (an environment with flwr==1.41.0)
 
 The ring is 2^32. Times are processor seconds of one core, the best of a few repetitions, so that neighbours

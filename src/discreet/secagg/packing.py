@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from discreet.errors import PeerProtocolError
 from discreet.secagg.codes import AbortCode
-from discreet.secagg.ring import RingVector, word_type
+from discreet.secagg.ring import RingVector
+from discreet.secagg.side_by_side import in_parts
 
 _GROUP = 64
 _PIECE = 1 << 14
@@ -35,8 +36,15 @@ def pack(words: RingVector, bits: int) -> bytes | memoryview:
     return b"".join(pieces)[: packed_size(len(words), bits)]
 
 
-def add_packed(total: RingVector, packed: bytes | memoryview, bits: int) -> None:
+def add_packed(total: RingVector, packed: bytes | memoryview, bits: int, *, threads: int = 1) -> None:
     """Adds a packed vector to ``total`` in place, without unpacking more than one piece at a time.
+
+    Args:
+        total: words as `discreet.secagg.ring.word_type` has them, shape ``(d,)``.
+        packed: what `pack` returns.
+        bits: of a value.
+        threads: how many parts are added up at once, where values fill their words; others are unpacked by
+            calls that are too short for that.
 
     Raises:
         PeerProtocolError: if the size is not that of ``len(total)`` values or the padding bits are not zero.
@@ -52,13 +60,18 @@ def add_packed(total: RingVector, packed: bytes | memoryview, bits: int) -> None
     if packed[-1] >> (8 - spare):
         raise PeerProtocolError(AbortCode.BAD_VECTOR, "padding bits of a masked vector must be zero.")
     if bits == 8 * total.itemsize:
-        total += np.frombuffer(packed, dtype=word_type(bits))
+        words = np.frombuffer(packed, dtype=total.dtype)
+        in_parts(lambda part: _add_to(total[part], words[part]), total, threads)
         return
     for start in range(0, len(total), _PIECE):
         part = total[start : start + _PIECE]
         first = start * bits // 8
         raw = packed[first : first + packed_size(len(part), bits)]
         part += _unpack_piece(raw, len(part), bits).astype(total.dtype)
+
+
+def _add_to(total: RingVector, words: RingVector) -> None:
+    total += words
 
 
 def _layout(index: int, bits: int) -> tuple[int, int]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from discreet.errors import LocalProtocolError
 from discreet.secagg.codes import AbortCode
+from discreet.secagg.side_by_side import in_parts
 
 RingVector = npt.NDArray[np.unsignedinteger[Any]]
 InputVector = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
@@ -24,13 +25,14 @@ def word_type(bits: int) -> np.dtype[np.unsignedinteger[Any]]:
     return np.dtype("<u4") if bits <= 32 else np.dtype("<u8")
 
 
-def to_ring(values: InputVector, bits: int, length: int) -> RingVector:
+def to_ring(values: InputVector, bits: int, length: int, *, threads: int = 1) -> RingVector:
     """Takes a client's input into the ring, as a fresh array of machine words.
 
     Args:
         values: int64 in ``[-2^(bits-1), 2^(bits-1))`` or uint64 in ``[0, 2^bits)``, shape ``(length,)``.
         bits: the ring is ``2^bits``.
         length: the agreed vector length.
+        threads: how many parts are checked and copied at once.
 
     Raises:
         LocalProtocolError: for another type, shape or range; nothing was masked or sent.
@@ -49,13 +51,18 @@ def to_ring(values: InputVector, bits: int, length: int) -> RingVector:
             f"inputs must have shape ({length},), the agreed length; got {values.shape}.",
         )
     low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if values.dtype == np.int64 else (0, 1 << bits)
-    if not (int(values.min()) >= low and int(values.max()) < high):
-        raise LocalProtocolError(
-            AbortCode.BAD_VECTOR,
-            f"{values.dtype} inputs must lie in [{low}, {high}) for bits={bits}; a value does not. "
-            "Raise bits or scale the input down.",
-        )
-    words: RingVector = values.astype(word_type(bits))
+    words: RingVector = np.empty(length, dtype=word_type(bits))
+
+    def take(part: slice) -> None:
+        if not (int(values[part].min()) >= low and int(values[part].max()) < high):
+            raise LocalProtocolError(
+                AbortCode.BAD_VECTOR,
+                f"{values.dtype} inputs must lie in [{low}, {high}) for bits={bits}; a value does not. "
+                "Raise bits or scale the input down.",
+            )
+        words[part] = values[part]
+
+    in_parts(take, values, threads)
     return reduce_words(words, bits)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import LocalProtocolError, PeerProtocolError
 from discreet.secagg.packing import add_packed, pack, packed_size
-from discreet.secagg.ring import to_ring, to_total, word_type
+from discreet.secagg.ring import InputVector, reduce_words, to_ring, to_total, word_type
 
 
 @given(st.integers(8, 62), st.integers(1, 200), st.integers(0, 2**32))
@@ -31,6 +31,31 @@ def test_long_vectors_cross_pieces() -> None:
     total = np.ones_like(words)
     add_packed(total, pack(words, 20), 20)
     assert np.array_equal(total, words + 1)
+
+
+@pytest.mark.parametrize("bits", [16, 20, 32, 62])
+@pytest.mark.parametrize("values", [-(1 << 15), (1 << 16) - 1], ids=["int64", "uint64"])
+def test_threads_do_not_change_a_bit(bits: int, values: int) -> None:
+    length = (3 << 20) // word_type(bits).itemsize + 5
+    raw: InputVector = np.arange(length, dtype=np.int64) % 1000
+    raw = raw if values < 0 else raw.astype(np.uint64)
+    raw[-1] = values
+    one, many = (to_ring(raw, bits, length, threads=threads) for threads in (1, 3))
+    assert np.array_equal(one, raw.astype(np.uint64) & np.uint64((1 << bits) - 1))
+    assert np.array_equal(one, many)
+    total = np.arange(length, dtype=word_type(bits))
+    expected = reduce_words(total + one, bits)
+    add_packed(total, pack(one, bits), bits, threads=3)
+    assert np.array_equal(reduce_words(total, bits), expected)
+
+
+def test_a_value_outside_is_refused_on_whichever_thread_it_is() -> None:
+    values = np.zeros(1 << 18, dtype=np.int64)
+    for place in (0, len(values) - 1):
+        bad = values.copy()
+        bad[place] = 1 << 19
+        with pytest.raises(LocalProtocolError, match="must lie in"):
+            to_ring(bad, 20, len(bad), threads=2)
 
 
 @pytest.mark.parametrize("bits", [20, 32])

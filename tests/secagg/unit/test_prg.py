@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from discreet.secagg.hazmat import prg
-from discreet.secagg.hazmat.prg import _HEAD_BYTES, _PIECE_BYTES, _SHARED_PIECE_BYTES, _SHORT_BYTES, add_masks
+from discreet.secagg.hazmat import keystream, prg
+from discreet.secagg.hazmat.keystream import _SHORT_BYTES, HEAD_BYTES
+from discreet.secagg.hazmat.prg import _PIECE_BYTES, _SHARED_PIECE_BYTES, add_masks
 
 # NIST SP 800-38A, F.5.5 (CTR-AES256): the key and, from the initial counter block on, the keystream. The mask
 # generator starts at counter zero, so the vector is reached through AESAVS (FIPS-197 appendix C.3) instead.
@@ -38,19 +39,26 @@ def test_counter_is_big_endian_over_the_whole_block() -> None:
     assert mask(FIPS_KEY, 8).tobytes()[16:] == second.update(bytes(16))
 
 
+@pytest.mark.parametrize("gcm", [False, True])
 @pytest.mark.parametrize("dtype", ["<u2", "<u4", "<u8"])
-def test_a_mask_of_any_length_is_counter_mode_from_zero(dtype: str) -> None:
-    """Byte for byte, around every length at which the mask is made in another way."""
+def test_a_mask_of_any_length_is_counter_mode_from_zero(
+    dtype: str, gcm: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Byte for byte, around every length at which the mask is made in another way, by either cipher."""
+    monkeypatch.setattr(keystream, "gcm_is_faster", lambda: gcm)
     word = np.dtype(dtype).itemsize
-    for edge in (_HEAD_BYTES, _SHORT_BYTES, _PIECE_BYTES, 2 * _PIECE_BYTES):
+    for edge in (HEAD_BYTES, _SHORT_BYTES, _PIECE_BYTES, 2 * _PIECE_BYTES):
         for length in (edge // word - 1, edge // word, edge // word + 1):
             counter = Cipher(algorithms.AES256(FIPS_KEY), modes.CTR(bytes(16))).encryptor()
             assert mask(FIPS_KEY, length, dtype).tobytes() == counter.update(bytes(length * word)), length
 
 
 @pytest.mark.parametrize("dtype", ["<u2", "<u4", "<u8"])
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_threads_and_pieces_do_not_change_a_bit(dtype: str, threads: int) -> None:
+@pytest.mark.parametrize(("threads", "gcm"), [(1, False), (2, False), (3, False), (2, True)])
+def test_threads_and_pieces_do_not_change_a_bit(
+    dtype: str, threads: int, gcm: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keystream, "gcm_is_faster", lambda: gcm)
     length = 2 * _SHARED_PIECE_BYTES // np.dtype(dtype).itemsize + 1
     keys = [bytes([index]) * 32 for index in range(5)]
     one, many = np.arange(length).astype(dtype), np.arange(length).astype(dtype)
@@ -87,6 +95,29 @@ def test_more_keys_than_one_batch() -> None:
     add_masks(vector, keys, [])
     add_masks(vector, [], keys[::-1])
     assert not vector.any()
+
+
+@pytest.mark.parametrize(("counter", "gcm", "faster"), [(3e-5, 1e-5, True), (1e-5, 3e-5, False)])
+def test_masks_come_from_the_faster_cipher(
+    counter: float, gcm: float, faster: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the best try of each: here the first one of either takes a second longer."""
+    clock = [0.0]
+    slow = [1.0, 1.0]
+
+    class Timed:
+        def __init__(self, mode: modes.Mode) -> None:
+            self.seconds = gcm if isinstance(mode, modes.GCM) else counter
+
+        def encryptor(self) -> Self:
+            return self
+
+        def update_into(self, *_: object) -> None:
+            clock[0] += self.seconds + (slow.pop() if slow else 0.0)
+
+    monkeypatch.setattr(keystream, "Cipher", lambda _, mode: Timed(mode))
+    monkeypatch.setattr(keystream, "perf_counter", lambda: clock[0])
+    assert keystream.gcm_is_faster.__wrapped__() is faster
 
 
 @pytest.mark.statistical

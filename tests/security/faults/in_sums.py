@@ -111,9 +111,9 @@ IN_SUMS = (
     Mutant(
         "a signature without its input",
         SECAGG + "server/rounds.py",
-        "        add_packed(self.accumulator, masked.packed, self.agreement.terms.bits)\n",
+        "        add_packed(self.accumulator, masked.packed, self.agreement.terms.bits, threads=threads)\n",
         "        self.signed_inputs[sender] = masked.consent\n"
-        "        add_packed(self.accumulator, masked.packed, self.agreement.terms.bits)\n",
+        "        add_packed(self.accumulator, masked.packed, self.agreement.terms.bits, threads=threads)\n",
         ("tests/secagg/test_what_comes_first.py",),
     ),
     Mutant(

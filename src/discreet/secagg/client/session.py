@@ -165,7 +165,7 @@ class ClientSession:
         """
         terms = self._agreement.terms
         # Before the claim: an input outside the ring has used nothing up and may be corrected.
-        vector = to_ring(values, terms.bits, terms.length)
+        vector = to_ring(values, terms.bits, terms.length, threads=self._threads)
         with self._ending_on_error():
             self._move(Call.SUBMIT)
             # Masks are one-time pads: two inputs under one slot differ by x - x' in the clear. The state

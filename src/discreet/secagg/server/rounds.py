@@ -71,7 +71,7 @@ class ServerRound:
         """Everyone invited whose masked input is not."""
         return tuple(index for index in self.start.roster if index not in self.arrived)
 
-    def add_masked(self, sender: int, masked: MaskedInput) -> None:
+    def add_masked(self, sender: int, masked: MaskedInput, *, threads: int) -> None:
         """Adds a masked input; one of the wrong size or unsigned leaves the accumulator as it was."""
         # Masked under another digest, an input cancels with nobody's masks and spoils the sum for all.
         self._require_digest(masked.round_digest)
@@ -79,7 +79,7 @@ class ServerRound:
         if content:
             # Before the sum: the accumulator cannot give an input back.
             self.agreement.identities.verify(self.agreement.name(sender), content, masked.consent)
-        add_packed(self.accumulator, masked.packed, self.agreement.terms.bits)
+        add_packed(self.accumulator, masked.packed, self.agreement.terms.bits, threads=threads)
         self.arrived.add(sender)
         # Last: a signature without an input would be one too many beside the survivors, and all would abort.
         if content:

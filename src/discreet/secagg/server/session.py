@@ -58,7 +58,7 @@ class ServerSession:
     Args:
         agreement: what all parties hold in common.
         epoch: the number of this setup; must grow within a session.
-        threads: how many masks are made at once.
+        threads: how many masks are made at once, and parts of an input added up.
     """
 
     def __init__(self, agreement: Agreement, epoch: int, *, threads: int = 1) -> None:
@@ -189,7 +189,7 @@ class ServerSession:
             case SealedShares():
                 self._setup.add_shares(index, message)
             case MaskedInput():
-                self._open_round.add_masked(index, message)
+                self._open_round.add_masked(index, message, threads=self._threads)
             case Confirm():
                 self._open_round.add_confirmation(index, message)
             case UnmaskShares():
