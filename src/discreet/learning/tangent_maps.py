@@ -60,11 +60,13 @@ class FactoredMap:
     Attributes:
         backprops: shape ``(n, K, T·r)``, float64.
         activations: shape ``(n·T, c)``, float64.
+        outputs: r.
         bias: whether r biases come after the r·c weights; they have an activation of 1.
     """
 
     backprops: torch.Tensor
     activations: torch.Tensor
+    outputs: int
     bias: bool
 
     def along(self, direction: torch.Tensor) -> torch.Tensor:
@@ -73,16 +75,15 @@ class FactoredMap:
         The weights come first and the backprops last: other orders of these products take up to four times as
         long, with MKL and as few outputs.
         """
-        inputs = self.activations.shape[1]
-        outputs = len(direction) // (inputs + self.bias)
-        weights, seen = direction[: outputs * inputs].view(outputs, inputs), self.activations.T
-        moved = torch.addmm(direction[outputs * inputs :, None], weights, seen) if self.bias else weights @ seen
-        by_record = moved.T.reshape(len(self.backprops), 1, -1)
+        seen, size = self.activations.T, self.outputs * self.activations.shape[1]
+        weights = direction[:size].view(self.outputs, -1)
+        moved = torch.addmm(direction[size:, None], weights, seen) if self.bias else weights @ seen
+        by_record = moved.T.reshape(len(self.backprops), 1, self.backprops.shape[2])
         return torch.bmm(by_record, self.backprops.transpose(1, 2))[:, 0]
 
     def weighted_sum(self, weights: torch.Tensor) -> Iterator[torch.Tensor]:
         """Mixes the backprops of each record's logits, then one product over records and positions."""
-        mixed = torch.bmm(weights, self.backprops).view(len(self.activations), -1)
+        mixed = torch.bmm(weights, self.backprops).view(-1, self.outputs)
         yield (mixed.T @ self.activations).flatten()
         if self.bias:
             yield mixed.sum(dim=0)

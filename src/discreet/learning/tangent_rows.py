@@ -101,7 +101,7 @@ class Factored:
     def of(self, records: slice | torch.Tensor) -> FactoredMap:
         """A copy."""
         backprops, activations = self.backprops[records].flatten(2), self.activations[records].flatten(0, 1)
-        return FactoredMap(backprops.double(), activations.double(), self.bias)
+        return FactoredMap(backprops.double(), activations.double(), self.backprops.shape[3], self.bias)
 
     def distances_squared(self) -> torch.Tensor:
         """For one position a product of two norms; for several, through the activations' Gram matrix."""
