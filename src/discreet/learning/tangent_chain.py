@@ -156,7 +156,10 @@ def _through_pool(
     if above or left:
         inputs = functional.pad(inputs, (left, left, above, above), value=-math.inf)
     places = [
-        (slice(row, row + (high - 1) * down + 1, down), slice(column, column + (wide - 1) * across + 1, across))
+        (
+            slice(row, row + (high - 1) * down + 1, down),
+            slice(column, column + (wide - 1) * across + 1, across),
+        )
         for row in range(rows)
         for column in range(columns)
     ]

@@ -67,7 +67,9 @@ def kept_order(layer: nn.Module) -> torch.Tensor:
         return places
     shape, order = kernel_last(layer, Window.of(layer))
     own = places[: math.prod(shape)].view([shape[place] for place in order])
-    return torch.cat([own.permute([order.index(place) for place in range(4)]).flatten(), places[own.numel() :]])
+    return torch.cat(
+        [own.permute([order.index(place) for place in range(4)]).flatten(), places[own.numel() :]]
+    )
 
 
 def _trained(layer: nn.Module) -> dict[str, nn.Parameter]:

@@ -1,7 +1,7 @@
 """How the logits of some records move with one layer's weights: a matrix and its transpose, in float64.
 
-The numbers are those of `discreet.learning.tangent_rows`, once converted and laid out so that a product takes few
-calls: batches of local steps may have a handful of records, whose calls cost more than their multiplications.
+The numbers are those of `discreet.learning.tangent_rows`, once converted and laid out so that a product takes
+few calls: local steps may have a handful of records, whose calls cost more than their multiplications.
 `TangentRows.along_error` and `TangentRows.sum_error` bound the rounding, in whichever order sums are taken.
 """
 

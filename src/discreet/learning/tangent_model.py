@@ -67,7 +67,7 @@ class TangentModel:
         return max(rows.along_error() for rows in self.rows) + math.ldexp(len(self.rows), -53)
 
     def sum_error(self, records: int) -> float:
-        """Bounds a record's share in the error of `TangentMap.weighted_sum`, relative to `longest`·Σ_k |weight|."""
+        """Bounds a record's share in the error of `TangentMap.weighted_sum`, by `longest`·Σ_k |weight|."""
         return max(rows.sum_error(records) for rows in self.rows)
 
 
@@ -106,7 +106,7 @@ class TangentMap:
 
 
 def row_order(model: nn.Module) -> torch.Tensor:
-    """Returns the place in `flatten` of each coordinate of the rows, shape ``(d,)``: one order for all rows."""
+    """Returns the place in `flatten` of each coordinate of the rows of every record, shape ``(d,)``."""
     if layer_without_rows(model) is not None:
         return torch.arange(sum(param.numel() for _, param in trainable(model)))
     by_layer = [kept_order(layer) for layer in trainable_layers(model).values()]

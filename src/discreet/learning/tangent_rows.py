@@ -51,7 +51,7 @@ class TangentRows(Protocol):
         ...
 
     def sum_error(self, records: int) -> float:
-        """Bounds a record's share in the error of `LayerMap.weighted_sum`, relative to Σ_k |weight|·length."""
+        """Bounds a record's share in `LayerMap.weighted_sum`'s error, relative to Σ_k |weight|·length."""
         ...
 
 
