@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TypeGuard
 
 import torch
@@ -9,6 +10,7 @@ from torch import nn
 
 from discreet.errors import ConfigurationError
 from discreet.learning.clipping.convolution import (
+    Window,
     by_position,
     in_two_dimensions,
     kernel_last,
@@ -19,7 +21,7 @@ from discreet.learning.clipping.ghost import layer_without_rule, trainable_layer
 from discreet.learning.clipping.pieces import Explicit
 from discreet.learning.clipping.products import multiply
 from discreet.learning.clipping.rules import find_rule
-from discreet.learning.tangent_rows import Factored, ReorderedRows, TangentRows, WrittenOut
+from discreet.learning.tangent_rows import Factored, TangentRows, WrittenOut
 from discreet.models.convexity import LinearHead
 
 
@@ -32,14 +34,14 @@ def layer_without_rows(model: nn.Module) -> str | None:
 
 
 def layer_rows(layer: nn.Module, inputs: torch.Tensor, gradients: torch.Tensor) -> TangentRows:
-    """Returns the rows of one layer's trainable parameters, one after the other.
+    """Returns the rows of one layer's trainable parameters, one after the other, in the `kept_order`.
 
     Args:
         layer: that `layer_without_rows` does not name, with a trainable parameter.
         inputs: shape ``(n, ...)``.
         gradients: of each logit by the layer's outputs, shape ``(n, K, ...)``.
     """
-    leaves = [name for name, param in layer.named_parameters(recurse=False) if param.requires_grad]
+    leaves = list(_trained(layer))
     if type(layer) is nn.Linear or type(layer) is LinearHead:
         flat = inputs.flatten(1) if type(layer) is LinearHead else inputs
         activations = flat.reshape(len(flat), -1, flat.shape[-1])
@@ -51,6 +53,27 @@ def layer_rows(layer: nn.Module, inputs: torch.Tensor, gradients: torch.Tensor) 
         if _is_convolution(layer)
         else _rows_by_rule(layer, inputs, gradients, leaves)
     )
+
+
+def kept_order(layer: nn.Module) -> torch.Tensor:
+    """Returns the place of each coordinate of the rows among the layer's trainable parameters.
+
+    A convolution's inputs come last, as in its patches; all else is in the order of `flatten`. To put a
+    direction in order once a round is cheaper than rows, or a direction in every step.
+    """
+    trained = _trained(layer)
+    places = torch.arange(sum(param.numel() for param in trained.values()))
+    if not (_is_convolution(layer) and "weight" in trained):
+        return places
+    shape, order = kernel_last(layer, Window.of(layer))
+    own = places[: math.prod(shape)].view([shape[place] for place in order])
+    return torch.cat(
+        [own.permute([order.index(place) for place in range(4)]).flatten(), places[own.numel() :]]
+    )
+
+
+def _trained(layer: nn.Module) -> dict[str, nn.Parameter]:
+    return {name: param for name, param in layer.named_parameters(recurse=False) if param.requires_grad}
 
 
 def _factors_are_fewer(logits: int, positions: int, outputs: int, inputs: int) -> bool:
@@ -87,8 +110,7 @@ def _convolution_rows(
     backprops = in_two_dimensions(layer, gradients.flatten(0, 1))
     spread = by_position(backprops)
     spread = spread.reshape(*gradients.shape[:2], *spread.shape[1:])
-    rows = _linear_rows(spread, patches(seen, window, backprops.shape[2:]), leaves)
-    return ReorderedRows(rows, *kernel_last(layer, window)) if "weight" in leaves else rows
+    return _linear_rows(spread, patches(seen, window, backprops.shape[2:]), leaves)
 
 
 def _rows_by_rule(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import nn
@@ -16,7 +17,8 @@ from discreet.learning.clipping.ghost import recorded_forward, trainable_layers
 from discreet.learning.clipping.per_record import warn_fallback
 from discreet.learning.forward import independent_records
 from discreet.learning.tangent_chain import chain_of, gradients_in_chain
-from discreet.learning.tangent_layers import layer_rows, layer_without_rows
+from discreet.learning.tangent_layers import kept_order, layer_rows, layer_without_rows
+from discreet.learning.tangent_maps import LayerMap
 from discreet.learning.tangent_rows import TangentRows, WrittenOut, upward_sqrt
 from discreet.models.parameters import trainable
 
@@ -30,8 +32,9 @@ class TangentModel:
 
     Attributes:
         logits: shape ``(n, K)``, float64, within ±`LARGEST_LOGIT`; NaN where the network gave none.
-        rows: how the logits move with the weights of each layer, in `flatten` order. Of several logits each
-            but the last one has a row, its gradient less that of the last one: no more is seen by a softmax.
+        rows: how the logits move with the weights of each layer, in the order of `row_order`. Of several
+            logits each but the last one has a row, its gradient less that of the last one: no more is seen by
+            a softmax.
         sizes: number of trainable weights of each layer.
     """
 
@@ -39,13 +42,9 @@ class TangentModel:
     rows: tuple[TangentRows, ...]
     sizes: tuple[int, ...]
 
-    def of(self, records: slice | torch.Tensor) -> TangentModel:
-        """Returns the tangent of some of the records."""
-        return TangentModel(self.logits[records], tuple(rows.of(records) for rows in self.rows), self.sizes)
-
-    def double(self) -> TangentModel:
-        """Returns the same numbers in float64, so that many steps need not convert them again."""
-        return TangentModel(self.logits, tuple(rows.double() for rows in self.rows), self.sizes)
+    def of(self, records: slice | torch.Tensor) -> TangentMap:
+        """Returns the tangent of some of the records in float64."""
+        return TangentMap(self.logits[records], tuple(rows.of(records) for rows in self.rows), self.sizes)
 
     def spread(self) -> torch.Tensor:
         r"""Returns the norm of the features of a linear head that would be as sensitive, ``(n,)``.
@@ -63,13 +62,37 @@ class TangentModel:
         lengths = torch.stack([rows.lengths_squared() for rows in self.rows]).sum(dim=0)
         return upward_sqrt(lengths.amax(dim=1))
 
+    def along_error(self) -> float:
+        """Bounds the rounding error of `TangentMap.along`, relative to `longest` and the direction's norm."""
+        return max(rows.along_error() for rows in self.rows) + math.ldexp(len(self.rows), -53)
+
+    def sum_error(self, records: int) -> float:
+        """Bounds a record's share in the error of `TangentMap.weighted_sum`, by `longest`·Σ_k |weight|."""
+        return max(rows.sum_error(records) for rows in self.rows)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TangentMap:
+    """Private: some records of a `TangentModel`, ready for products in float64.
+
+    Attributes:
+        logits: as there.
+        maps: how the logits move with the weights of each layer.
+        sizes: as there.
+    """
+
+    logits: torch.Tensor
+    maps: tuple[LayerMap, ...]
+    sizes: tuple[int, ...]
+
     def along(self, direction: torch.Tensor) -> torch.Tensor:
         """Returns how the logits move along ``direction``, shape ``(d,)``, to first order: ``(n, K)``.
 
-        Of several logits the last one does not move, and the others move as they do relative to it.
+        Of several logits the last one does not move, and the others move as they do relative to it. The
+        direction's coordinates are in the order of the rows, as those of `weighted_sum` are.
         """
-        parts = zip(self.rows, torch.split(direction, list(self.sizes)), strict=True)
-        moved = torch.stack([rows.along(part) for rows, part in parts]).sum(dim=0)
+        parts = zip(self.maps, torch.split(direction, list(self.sizes)), strict=True)
+        moved = torch.stack([layer.along(part) for layer, part in parts]).sum(dim=0)
         return functional.pad(moved, (0, self.logits.shape[1] - moved.shape[1]))
 
     def weighted_sum(self, weights: torch.Tensor) -> torch.Tensor:
@@ -78,16 +101,17 @@ class TangentModel:
         Args:
             weights: shape ``(n, K)``; of several logits that of the last one counts for nothing.
         """
-        counted = weights[:, : max(1, weights.shape[1] - 1)]
-        return torch.cat([rows.weighted_sum(counted) for rows in self.rows])
+        counted = weights[:, None, : max(1, weights.shape[1] - 1)]
+        return torch.cat([part for layer in self.maps for part in layer.weighted_sum(counted)])
 
-    def along_error(self) -> float:
-        """Bounds the rounding error of `along`, relative to `longest` and the direction's norm."""
-        return max(rows.along_error() for rows in self.rows) + math.ldexp(len(self.rows), -53)
 
-    def sum_error(self, records: int) -> float:
-        """Bounds a record's share in the error of `weighted_sum`, relative to `longest`·Σ_k |weight|."""
-        return max(rows.sum_error(records) for rows in self.rows)
+def row_order(model: nn.Module) -> torch.Tensor:
+    """Returns the place in `flatten` of each coordinate of the rows of every record, shape ``(d,)``."""
+    if layer_without_rows(model) is not None:
+        return torch.arange(sum(param.numel() for _, param in trainable(model)))
+    by_layer = [kept_order(layer) for layer in trainable_layers(model).values()]
+    firsts = [0, *accumulate(len(order) for order in by_layer)]
+    return torch.cat([first + order for first, order in zip(firsts, by_layer, strict=False)])
 
 
 def linearise(model: nn.Module, features: torch.Tensor) -> TangentModel:

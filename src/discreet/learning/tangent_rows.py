@@ -16,8 +16,13 @@ import torch
 from torch.nn import functional
 
 from discreet.learning.clipping.products import product
-
-_COORDINATES_PER_BLOCK = 4096
+from discreet.learning.tangent_maps import (
+    COORDINATES_PER_BLOCK,
+    FactoredMap,
+    LayerMap,
+    WrittenOutMap,
+    blocks,
+)
 
 
 class TangentRows(Protocol):
@@ -26,12 +31,8 @@ class TangentRows(Protocol):
     There are n records, K rows a record, and p coordinates.
     """
 
-    def of(self, records: slice | torch.Tensor) -> TangentRows:
-        """Returns the rows of some of the records."""
-        ...
-
-    def double(self) -> TangentRows:
-        """Returns the same numbers in float64, so that many steps need not convert them again."""
+    def of(self, records: slice | torch.Tensor) -> LayerMap:
+        """Returns the rows of some of the records in float64, as what products are taken with."""
         ...
 
     def distances_squared(self) -> torch.Tensor:
@@ -45,20 +46,12 @@ class TangentRows(Protocol):
         """Squared norms of what errors are relative to: at least the rows', ``(n, K)``, float64."""
         ...
 
-    def along(self, direction: torch.Tensor) -> torch.Tensor:
-        """Inner products of the rows with ``direction``, shape ``(p,)``: ``(n, K)``, float64."""
-        ...
-
-    def weighted_sum(self, weights: torch.Tensor) -> torch.Tensor:
-        """Σ weight·row over records and logits, ``(p,)``, float64; ``weights`` has shape ``(n, K)``."""
-        ...
-
     def along_error(self) -> float:
-        """Bounds the error of `along`, relative to the row's length and the direction's."""
+        """Bounds the error of `LayerMap.along`, relative to the row's length and the direction's."""
         ...
 
     def sum_error(self, records: int) -> float:
-        """Bounds a record's share in the error of `weighted_sum`, relative to Σ_k |weight|·length."""
+        """Bounds a record's share in `LayerMap.weighted_sum`'s error, relative to Σ_k |weight|·length."""
         ...
 
 
@@ -68,13 +61,9 @@ class WrittenOut:
 
     rows: torch.Tensor
 
-    def of(self, records: slice | torch.Tensor) -> WrittenOut:
-        """A view, if the records are a slice."""
-        return WrittenOut(self.rows[records])
-
-    def double(self) -> WrittenOut:
+    def of(self, records: slice | torch.Tensor) -> WrittenOutMap:
         """A copy."""
-        return WrittenOut(self.rows.double())
+        return WrittenOutMap(self.rows[records].double())
 
     def distances_squared(self) -> torch.Tensor:
         """From the Gram matrix; its cancellation is covered by its largest possible error."""
@@ -84,20 +73,10 @@ class WrittenOut:
         """The rows' own norms."""
         return _norms_squared(self.rows)
 
-    def along(self, direction: torch.Tensor) -> torch.Tensor:
-        """Block by block, so that rounding errors do not grow with the number of weights."""
-        blocks = zip(_blocks(self.rows), _blocks(direction), strict=True)
-        return torch.stack([rows.double() @ part for rows, part in blocks]).sum(dim=0)
-
-    def weighted_sum(self, weights: torch.Tensor) -> torch.Tensor:
-        """A vector-matrix product."""
-        flat = weights.flatten()
-        return torch.cat([flat @ block.flatten(0, 1).double() for block in _blocks(self.rows)])
-
     def along_error(self) -> float:
         """Additions in a block, and over blocks."""
         coordinates = self.rows.shape[2]
-        additions = min(coordinates, _COORDINATES_PER_BLOCK) + coordinates / _COORDINATES_PER_BLOCK
+        additions = min(coordinates, COORDINATES_PER_BLOCK) + coordinates / COORDINATES_PER_BLOCK
         return _relative_error(additions, torch.float64)
 
     def sum_error(self, records: int) -> float:
@@ -119,13 +98,10 @@ class Factored:
     activations: torch.Tensor
     bias: bool = False
 
-    def of(self, records: slice | torch.Tensor) -> Factored:
-        """A view, if the records are a slice."""
-        return Factored(self.backprops[records], self.activations[records], self.bias)
-
-    def double(self) -> Factored:
+    def of(self, records: slice | torch.Tensor) -> FactoredMap:
         """A copy."""
-        return Factored(self.backprops.double(), self.activations.double(), self.bias)
+        backprops, activations = self.backprops[records].flatten(2), self.activations[records].flatten(0, 1)
+        return FactoredMap(backprops.double(), activations.double(), self.backprops.shape[3], self.bias)
 
     def distances_squared(self) -> torch.Tensor:
         """For one position a product of two norms; for several, through the activations' Gram matrix."""
@@ -164,22 +140,6 @@ class Factored:
         seen = _norms_squared(self.activations.flatten(1)[:, None])
         return (seen + self.activations.shape[1]) * (1.0 + math.ldexp(1.0, -50)) if self.bias else seen
 
-    def along(self, direction: torch.Tensor) -> torch.Tensor:
-        """Applies the direction to the activations, then compares with the backprops."""
-        outputs, inputs = self.backprops.shape[3], self.activations.shape[2]
-        weights, biases = direction[: outputs * inputs], direction[outputs * inputs :]
-        moved = self.activations.double() @ weights.view(outputs, inputs).T
-        if self.bias:
-            moved += biases
-        return product(self.backprops.flatten(2).double(), moved.flatten(1)[:, :, None])[:, :, 0]
-
-    def weighted_sum(self, weights: torch.Tensor) -> torch.Tensor:
-        """Mixes the backprops of each record's logits, then one product over records and positions."""
-        mixed = torch.bmm(weights[:, None, :], self.backprops.flatten(2).double())[:, 0]
-        mixed = mixed.view(-1, self.backprops.shape[3])
-        total = (mixed.T @ self.activations.flatten(0, 1).double()).flatten()
-        return torch.cat([total, mixed.sum(dim=0)]) if self.bias else total
-
     def along_error(self) -> float:
         """Additions over inputs, then over positions and outputs."""
         _, _, positions, outputs = self.backprops.shape
@@ -191,68 +151,10 @@ class Factored:
         return _relative_error(logits + records * positions, torch.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class ReorderedRows:
-    """Other rows whose coordinates are in another order than the weights; biases, if any, come after them.
-
-    Attributes:
-        rows: the weights flattened from ``shape``, then biases.
-        shape: the order in which ``rows`` was computed.
-        order: permutation of the dimensions of ``shape`` that gives the weights' own order.
-    """
-
-    rows: TangentRows
-    shape: tuple[int, ...]
-    order: tuple[int, ...]
-
-    def of(self, records: slice | torch.Tensor) -> ReorderedRows:
-        """The other rows', in the same order."""
-        return ReorderedRows(self.rows.of(records), self.shape, self.order)
-
-    def double(self) -> ReorderedRows:
-        """The other rows', in the same order."""
-        return ReorderedRows(self.rows.double(), self.shape, self.order)
-
-    def distances_squared(self) -> torch.Tensor:
-        """Distances do not depend on the order."""
-        return self.rows.distances_squared()
-
-    def lengths_squared(self) -> torch.Tensor:
-        """Norms do not depend on the order."""
-        return self.rows.lengths_squared()
-
-    def along(self, direction: torch.Tensor) -> torch.Tensor:
-        """Only the direction is put in order, never the rows."""
-        weights = direction[: math.prod(self.shape)].view([self.shape[place] for place in self.order])
-        back = [self.order.index(place) for place in range(len(self.order))]
-        return self.rows.along(torch.cat([weights.permute(back).flatten(), direction[weights.numel() :]]))
-
-    def weighted_sum(self, weights: torch.Tensor) -> torch.Tensor:
-        """Only the sum is put in order."""
-        total, size = self.rows.weighted_sum(weights), math.prod(self.shape)
-        return torch.cat([total[:size].view(self.shape).permute(self.order).flatten(), total[size:]])
-
-    def along_error(self) -> float:
-        """That of the other rows: an order rounds nothing."""
-        return self.rows.along_error()
-
-    def sum_error(self, records: int) -> float:
-        """That of the other rows."""
-        return self.rows.sum_error(records)
-
-
-def _blocks(rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    return (
-        (rows,)
-        if rows.shape[-1] <= _COORDINATES_PER_BLOCK
-        else torch.split(rows, _COORDINATES_PER_BLOCK, dim=-1)
-    )
-
-
 def _norms_squared(rows: torch.Tensor) -> torch.Tensor:
     """Squared norms along the last dimension, rounded upwards (Higham 2002, section 4.2), float64."""
     total = torch.zeros(rows.shape[:-1], dtype=torch.float64, device=rows.device)
-    for block in _blocks(rows):
+    for block in blocks(rows):
         norms = torch.linalg.vector_norm(block, dim=-1).double()
         total += norms.square() * (1.0 + _relative_error(block.shape[-1], block.dtype))
     return total + 2.0 * rows.shape[-1] * torch.finfo(rows.dtype).tiny
@@ -266,7 +168,7 @@ def _distances_squared(rows: torch.Tensor) -> torch.Tensor:
     the smallest normal number for each of the 4·p products that may have come out as zero.
     """
     distances = []
-    for block in _blocks(rows):
+    for block in blocks(rows):
         values = _filled_up(block)
         gram = product(values, values.transpose(1, 2)).double()
         squared = functional.pad(gram.diagonal(dim1=1, dim2=2), (0, 1))

@@ -20,7 +20,7 @@ from discreet.kinds.tangent_steps import TangentSteps
 from discreet.learning.clipping.clipped_sum import prepare
 from discreet.learning.clipping.shapes import chunk_length, chunks, padded
 from discreet.learning.losses import last_class
-from discreet.learning.tangent_model import LARGEST_LOGIT, TangentModel, linearise
+from discreet.learning.tangent_model import LARGEST_LOGIT, TangentMap, TangentModel, linearise, row_order
 from discreet.learning.torch_state import device_of, on_device_of, torch_seeded
 from discreet.learning.units import units_of
 from discreet.learning.updates import LocalUpdate
@@ -38,7 +38,7 @@ _LONGEST_ROW = 32.0
 class _Part:
     """Records of one step: their tangents, a for each, ``(n, 1)``, labels, and shares of their persons."""
 
-    tangent: TangentModel
+    tangent: TangentMap
     factors: torch.Tensor
     labels: Integers
     shares: Floats | None
@@ -63,7 +63,7 @@ def tangent_update(
     require_capacity(units.count, kind.record_capacity)
     prepare(model, parameters)
     entered = Poisson(kind.sampling_prob).draw(units.count, randomness)
-    shares = units.weights(np.arange(len(records)))
+    shares, order = units.weights(np.arange(len(records))), row_order(model).numpy()
     delta, total_loss = np.zeros_like(parameters), 0.0
     with one_thread(), torch_seeded(randomness, device_of(model)):
         for _ in range(kind.passes):
@@ -72,7 +72,9 @@ def tangent_update(
             delta, loss = _pass(kind, model, delta, records, rows, shares=shares)
             total_loss += loss
     mean_loss = total_loss / max(1, kind.passes * len(entered))
-    return LocalUpdate(project(delta, kind.projection_radius), mean_loss, len(entered))
+    vector = np.empty_like(delta)
+    vector[order] = project(delta, kind.projection_radius)
+    return LocalUpdate(vector, mean_loss, len(entered))
 
 
 def _pass(
@@ -84,7 +86,7 @@ def _pass(
     *,
     shares: Floats | None = None,
 ) -> tuple[Floats, float]:
-    """One step for each batch of rows, from Δ; returns the new Δ and the summed loss."""
+    """One step for each batch of rows, from Δ in the order of the rows; returns Δ and the summed loss."""
     gradient, loss, current = np.zeros_like(delta), 0.0, 0
     for step, part in _parts(kind, model, records, batches, shares):
         if step != current:
@@ -118,7 +120,6 @@ def _parts(
         factors, labels = _factors(kind, tangent)[:, None], records.labels[chosen]
         finite = tangent.logits.isfinite().all(dim=1) & (factors[:, 0] > 0.0)
         usable = finite[: len(chosen)].cpu().numpy() & (labels <= last_class(kind.loss.outputs))
-        tangent = tangent.double()
         step_of, begins = np.unique(steps[part], return_index=True)
         for step, begin, end in zip(step_of, begins, np.append(begins, len(chosen))[1:], strict=True):
             kept = begin + np.flatnonzero(usable[begin:end])

@@ -144,9 +144,12 @@ def test_sums_of_what_no_accumulator_sees_are_within_their_errors(
     """Kernels lose from 120 to 2,050 unit roundoffs, by their blocks; of 2,048 additions the bounds know."""
     true, exactly = exact(rows), [one.numpy().astype(np.longdouble) for one in (direction, weights)]
     length = np.sqrt(rows.lengths_squared().numpy()).astype(np.longdouble)
-    along = np.abs(rows.along(direction).numpy() - (true * exactly[0]).sum(axis=2))
+    products = rows.of(slice(None))
+    along = np.abs(products.along(direction).numpy() - (true * exactly[0]).sum(axis=2))
     assert (along <= rows.along_error() * length * np.linalg.norm(direction.numpy())).all()
-    summed = rows.weighted_sum(weights).numpy() - (true * exactly[1][:, :, None]).sum(axis=(0, 1))
+    summed = torch.cat(list(products.weighted_sum(weights[:, None]))).numpy() - (
+        true * exactly[1][:, :, None]
+    ).sum(axis=(0, 1))
     share = (np.abs(exactly[1]) * length).sum()
     assert np.sqrt(np.square(summed).sum()) <= rows.sum_error(len(weights)) * share
 

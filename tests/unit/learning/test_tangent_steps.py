@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,17 @@ def network() -> nn.Sequential:
     return nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3))
 
 
-def records(count: int, seed: int = 0, scale: float = 1.0) -> Records:
+def convolution() -> nn.Sequential:
+    """Its rows do not come in the order of its weights."""
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Unflatten(1, (2, 3, 3)), nn.Conv2d(2, 3, 2), nn.Tanh(), nn.Flatten(), nn.Linear(12, 3)
+    )
+
+
+def records(count: int, seed: int = 0, scale: float = 1.0, width: int = 5) -> Records:
     rng = np.random.default_rng(seed)
-    features = scale * rng.normal(size=(count, 5))
+    features = scale * rng.normal(size=(count, width))
     return Records(features.astype(np.float32), rng.integers(0, 3, count))
 
 
@@ -87,9 +96,12 @@ def test_numbers_out_of_range_are_refused(changes: dict[str, float]) -> None:
         kind(**changes)
 
 
-def test_several_steps_follow_the_written_recursion() -> None:
+@pytest.mark.parametrize(("make", "width", "scale"), [(network, 5, 0.5), (convolution, 18, 0.1)])
+def test_several_steps_follow_the_written_recursion(
+    make: Callable[[], nn.Module], width: int, scale: float
+) -> None:
     """The same draws; logits, Jacobians, spreads and steps of theory §2.7 written out record by record."""
-    model, data = network(), records(30, scale=0.5)
+    model, data = make(), records(30, scale=scale, width=width)
     start = flatten(model).astype(np.float32).astype(np.float64)
     got = local_update(kind(sampling_prob=0.7), model, start, data, SeededRandom(9))
     source = SeededRandom(9)

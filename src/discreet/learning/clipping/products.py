@@ -23,8 +23,8 @@ def multiply(left: torch.Tensor, right: torch.Tensor, *, out: torch.Tensor) -> N
 
 
 def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Returns what `multiply` writes; stacks of one matrix are as long as need be."""
-    stacks = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    """Returns what `multiply` writes, of equal dimensions; those of length 1 are as long as need be."""
+    stacks = map(max, left.shape[:-2], right.shape[:-2])
     out = left.new_empty(*stacks, left.shape[-2], right.shape[-1])
     multiply(left, right, out=out)
     return out
