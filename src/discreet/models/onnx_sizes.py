@@ -128,9 +128,7 @@ def _tensors(graph: Any, seen: _Seen) -> Iterator[_Tensor]:
         for branch in branches:
             yield from _tensors(branch, seen)
         ends = [one.name for branch in branches for one in branch.output]
-        # A shape that is known beforehand hangs on no record, whatever the tensor does.
-        fixed = node.op_type in _OF_SHAPES and all(_tensor(one, "", seen).known for one in node.input)
-        if not fixed and not seen.hanging.isdisjoint((*node.input, *ends)):
+        if node.op_type not in _OF_SHAPES and not seen.hanging.isdisjoint((*node.input, *ends)):
             seen.hanging.update(node.output)
         seen.types.update(_of_branches(node, branches, seen) if branches else _inferred(node, seen))
         _work_out(node, seen)

@@ -65,6 +65,12 @@ def test_an_end_that_dies_anywhere_is_done_again(tmp_path: Path, monkeypatch: py
     assert found.keys() == expected.keys() >= set(WRITTEN)
     for name in ("evaluation.json", "result.json"):
         assert found[name] == expected[name], name
+    # One that is done again over a seal takes that away before anything that it is of.
+    with monkeypatch.context() as patch:
+        dies_before(patch, "result.json")
+        with pytest.raises(Killed):
+            carry_out(config, directory, opening=opening, sign=key)
+    assert not nothing_left(config, directory, key)
 
 
 def _contents(directory: Path) -> dict[str, bytes]:

@@ -23,7 +23,7 @@ from discreet.plan import Plan
 from discreet.plan.public_model import public_model
 from discreet.privacy.ledger import Completed, Intent, LedgerWriter
 from discreet.report.prepared import prepared_facts
-from discreet.rounds import RoundOrder, RunDirectory, contributions
+from discreet.rounds import RoundOrder, RunDirectory, contributions, read_record, resume_ledger
 from discreet.rounds.preparing import PreparedBy, RecordsInUse, announced_map, prepared_from
 from discreet.session.finish import finish
 from discreet.verify import VerificationFailure, seal
@@ -209,6 +209,19 @@ def test_a_run_that_was_killed_goes_on_with_the_same_map(release: int, prepared:
     assert released(run).sums.tobytes() == released(prepared).sums.tobytes()
     assert [entry.release for entry in run.record.entries if isinstance(entry, Intent)] == [*range(1, 8)]
     assert run.verify()
+
+
+def test_a_preparation_whose_line_the_ledger_lacks_is_completed(prepared: Run, tmp_path: Path) -> None:
+    """Its intent names the model and no map, which its state has."""
+    out = tmp_path / "run"
+    with pytest.raises(Killed):
+        train(prepared.plan, hospitals(**WIDE), out=out, seed=1, observe=killed_at(1))
+    ledger = out / "ledger.jsonl"
+    opened_and_intent = ledger.read_bytes().splitlines(keepends=True)[:2]
+    ledger.write_bytes(b"".join(opened_and_intent))
+    resume_ledger(RunDirectory(out), prepared.plan, seeded=True).close()
+    spent = read_record(out).spending
+    assert (spent.lost, [one.release for one in spent.completed]) == ((), [1])
 
 
 def test_a_preparation_that_may_have_been_seen_is_not_repeated(tmp_path: Path) -> None:
