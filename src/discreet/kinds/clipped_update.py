@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
-from discreet.errors import ConfigurationError
 from discreet.kinds.contract import DecayingSection, LocalTraining
 from discreet.kinds.fields import Count, Momentum, NonNegative, Positive
-from discreet.kinds.float_error import with_slack
+from discreet.kinds.float_error import require_norm, with_slack
 from discreet.kinds.local_sgd import LocalSgd
 from discreet.kinds.model_facts import NORMALISES
 from discreet.kinds.sampling import SamplingConfig, independent_share
@@ -119,8 +117,7 @@ class ClippedUpdate(LocalTraining):
     batch_norm: bool = False
 
     def __post_init__(self) -> None:
-        if not (self.clip_norm > 0 and math.isfinite(self.clip_norm)):
-            raise ConfigurationError(f"'clip_norm' of ClippedUpdate must be positive; got {self.clip_norm}.")
+        require_norm(self.clip_norm, "clip_norm", "ClippedUpdate")
         PoissonSampling(self.sampling_prob)
         self.optimiser()
 

@@ -12,7 +12,7 @@ from discreet.errors import ConfigurationError
 from discreet.kinds.batch_guard import MOST_FAILURE_PROB, BatchGuard, batch_guard, require_capacity
 from discreet.kinds.contract import DecayingSection, LocalTraining
 from discreet.kinds.fields import Count, Positive, Probability, StepCount
-from discreet.kinds.float_error import with_slack
+from discreet.kinds.float_error import require_norm, with_slack
 from discreet.kinds.persons import PersonWeights
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.weighted import ConvexLoss, StatedWeights, weights_text
@@ -145,10 +145,11 @@ class ConvexSteps(LocalTraining):
     unit_length: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("norm_bound", "learning_rate"):
-            value = getattr(self, name)
-            if not (value > 0 and math.isfinite(value)):
-                raise ConfigurationError(f"{name!r} of {self.name} must be positive; got {value}.")
+        require_norm(self.norm_bound, "norm_bound", self.name)
+        if not (self.learning_rate > 0 and math.isfinite(self.learning_rate)):
+            raise ConfigurationError(
+                f"'learning_rate' of {self.name} must be positive; got {self.learning_rate}."
+            )
         if not 0.0 < self.unit_length <= 1.0:
             raise ConfigurationError(
                 f"'unit_length' of {self.name} must be in (0, 1]; got {self.unit_length}."

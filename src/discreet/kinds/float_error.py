@@ -35,6 +35,9 @@ FEATURE_NORM_TOLERANCE = 2.0**-20
 SHORTEST_SHARE = 1.0 / 32.0
 """A gradient that is shorter than this share of its terms' lengths together counts as so long, because the
 rounding of sums is relative to the terms; ordinary networks stay far above."""
+MIN_NORM, MAX_NORM = 2.0**-64, 2.0**64
+"""Contributions are brought to norms between these. Far outside, a factor C/norm is no normal number,
+whose rounding is not relative, and no bound holds: at C = 1e-305 a sum moved by 1.9·C."""
 _UNIT_ROUNDOFF = 2.0**-53
 
 ROWS_ALIKE = (
@@ -47,6 +50,12 @@ ROWS_ALIKE = (
 def with_slack(exact: float) -> float:
     """Returns ``exact`` enlarged by `FLOAT_SLACK`."""
     return exact * (1.0 + FLOAT_SLACK)
+
+
+def require_norm(norm: float, name: str, kind: str) -> None:
+    """Refuses the norm ``name`` of ``kind`` outside the range in which rounding is bounded, `MIN_NORM`."""
+    if not MIN_NORM <= norm <= MAX_NORM:
+        raise ConfigurationError(f"{name!r} of {kind} must be positive, from 2^-64 to 2^64; got {norm}.")
 
 
 def require_summable(largest_batch: int) -> None:

@@ -18,10 +18,9 @@ from pydantic import AfterValidator, Field
 
 from discreet.arrays import Floats
 from discreet.encoding import Grid, Rotation, StepWeights, from_ring, planned_weights
-from discreet.errors import ConfigurationError
 from discreet.kinds.contract import LocalSection, LocalTraining, require_known
 from discreet.kinds.fields import Momentum, Positive
-from discreet.kinds.float_error import ROWS_ALIKE, require_summable, with_slack
+from discreet.kinds.float_error import ROWS_ALIKE, require_norm, require_summable, with_slack
 from discreet.kinds.footprint import SHARED, NoiseSharing
 from discreet.kinds.persons import PersonWeights, records_of, require_computable
 from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch
@@ -141,8 +140,7 @@ class NoisySteps(LocalTraining):
     weight_unit: Fraction | None = None
 
     def __post_init__(self) -> None:
-        if not (self.clip_norm > 0 and math.isfinite(self.clip_norm)):
-            raise ConfigurationError(f"'clip_norm' of NoisySteps must be positive; got {self.clip_norm}.")
+        require_norm(self.clip_norm, "clip_norm", "NoisySteps")
         Poisson(self.sampling_prob)
         self.step_weights()
 

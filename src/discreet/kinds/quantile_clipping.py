@@ -16,10 +16,7 @@ from pydantic import Discriminator, Field, Tag
 from discreet.arrays import Floats
 from discreet.errors import PrivacyViolation
 from discreet.kinds.fields import Positive, Section, within
-from discreet.kinds.float_error import with_slack
-
-# Far from where float64 loses relative precision: outside, no bound on rounding would hold.
-MIN_NORM, MAX_NORM = 2.0**-64, 2.0**64
+from discreet.kinds.float_error import MAX_NORM, MIN_NORM, with_slack
 
 
 class QuantileClipping(Section):

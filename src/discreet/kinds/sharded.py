@@ -15,7 +15,7 @@ from pydantic import model_validator
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds.contract import DecayingSection, LocalTraining
 from discreet.kinds.fields import Count, Momentum, NonNegative, Positive
-from discreet.kinds.float_error import ROWS_ALIKE, with_slack
+from discreet.kinds.float_error import ROWS_ALIKE, require_norm, with_slack
 from discreet.kinds.local_sgd import LocalSgd
 from discreet.kinds.model_facts import NORMALISES
 from discreet.kinds.persons import PersonWeights
@@ -156,11 +156,11 @@ class Sharded(LocalTraining):
     batch_norm: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("clip_norm", "projection_radius"):
-            if not getattr(self, name) > 0:
-                raise ConfigurationError(f"{name!r} of Sharded must be positive; got {getattr(self, name)}.")
-        if not math.isfinite(self.clip_norm):
-            raise ConfigurationError("'clip_norm' of Sharded must be finite.")
+        require_norm(self.clip_norm, "clip_norm", "Sharded")
+        if not self.projection_radius > 0:
+            raise ConfigurationError(
+                f"'projection_radius' of Sharded must be positive; got {self.projection_radius}."
+            )
         if not self.groups >= 1:
             raise ConfigurationError(f"'groups' of Sharded must be >= 1; got {self.groups}.")
         Poisson(self.sampling_prob)

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from discreet.errors import ConfigurationError
 from discreet.kinds.contract import LocalSection, LocalTraining
-from discreet.kinds.float_error import ROWS_ALIKE, require_summable, with_slack
+from discreet.kinds.float_error import ROWS_ALIKE, require_norm, require_summable, with_slack
 from discreet.kinds.persons import PersonWeights, records_of, require_computable
 from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch, SamplingConfig
 from discreet.kinds.setting import SiloSetting
@@ -85,8 +85,7 @@ class SingleStep(LocalTraining):
     persons: PersonWeights | None = None
 
     def __post_init__(self) -> None:
-        if not (self.clip_norm > 0 and math.isfinite(self.clip_norm)):
-            raise ConfigurationError(f"'clip_norm' of SingleStep must be positive; got {self.clip_norm}.")
+        require_norm(self.clip_norm, "clip_norm", "SingleStep")
         if not self.projection_radius > 0:
             raise ConfigurationError(
                 f"'projection_radius' of SingleStep must be positive; got {self.projection_radius}."

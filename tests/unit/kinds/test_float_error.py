@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from discreet.arrays import Floats
-from discreet.kinds.float_error import linear_step_error
+from discreet.errors import ConfigurationError
+from discreet.kinds import ClippedUpdate, NoisySteps, SingleStep, Softmax, TangentSteps
+from discreet.kinds.float_error import MAX_NORM, MIN_NORM, linear_step_error
 
 UNIT = 2.0**-53
 RATE = 0.1
@@ -73,3 +76,25 @@ def test_the_bound_is_the_stated_formula() -> None:
     gradient = 1.01 * 13 * 2 * (5 * 7 * 2 * 17 + 11 + 13 * 3)
     update = 0.5 * gradient + 3 * (17 + 0.5 * 13 * 2 * 3)
     assert claimed / UNIT == pytest.approx(update, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        SingleStep,
+        lambda norm: NoisySteps(norm, (Fraction(1, 10),)),
+        lambda norm: ClippedUpdate(norm, epochs=1, batch_size=1, learning_rate=0.1),
+        lambda norm: TangentSteps(
+            Softmax(3), norm_bound=norm, learning_rate=1e-42, steps=3, record_capacity=20
+        ),
+    ],
+)
+def test_norms_whose_factors_are_no_normal_numbers_are_refused(
+    training: Callable[[float], object],
+) -> None:
+    # At 1e-305 the factor of one record was off by half, and its sum moved by 1.9 times the norm.
+    for norm in (MIN_NORM, MAX_NORM):
+        training(norm)
+    for norm in (1e-305, MIN_NORM / 2, MAX_NORM * 2, math.inf, math.nan, 0.0, -1.0):
+        with pytest.raises(ConfigurationError, match=r"must be positive, from 2\^-64 to 2\^64; got"):
+            training(norm)

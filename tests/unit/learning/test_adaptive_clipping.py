@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from discreet.errors import ConfigurationError, PrivacyViolation
 from discreet.kinds import Automatic, ClippedUpdate, QuantileClipped, QuantileClipping, SingleStep
-from discreet.kinds.quantile_clipping import MAX_NORM, MIN_NORM
+from discreet.kinds.float_error import MAX_NORM, MIN_NORM
 
 
 def contribution(rule: QuantileClipping, units: np.ndarray, norm: float) -> np.ndarray:
