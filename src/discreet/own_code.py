@@ -15,6 +15,8 @@ _NOT_OWN = (
     Path(__file__).resolve().parent,
     *(Path(folder).resolve() for name, folder in sysconfig.get_paths().items() if name != "data"),
 )
+# Of another interpreter, a user or a system, too: wherever such a folder lies, an installer fills it.
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 def require_leave(own_code: object, weights: object = None) -> None:
@@ -39,9 +41,15 @@ def place_in_own_code(error: BaseException) -> str | None:
     for each in reversed(list(_causes(error))):
         for frame, line in reversed(list(traceback.walk_tb(each.__traceback__))):
             path = Path(frame.f_code.co_filename)
-            if path.is_file() and not any(path.resolve().is_relative_to(folder) for folder in _NOT_OWN):
+            if path.is_file() and _is_own(path):
                 return f"{_near(path.resolve())}, line {line}, in {frame.f_code.co_name}"
     return None
+
+
+def _is_own(path: Path) -> bool:
+    # An installed file may be a link to a cache.
+    real = path.resolve()
+    return _INSTALLED.isdisjoint((*path.parts, *real.parts)) and not any(map(real.is_relative_to, _NOT_OWN))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,9 +17,23 @@ from discreet.log_line import LogFormat
 from discreet.own_code import place_in_own_code
 from discreet.version import __version__
 
+
+class Commands(LazyCommands):
+    """The commands; code of the user that would end the program from within one is reported."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the command. What it ends with itself is no ``SystemExit`` here, but becomes one outside."""
+        try:
+            return super().invoke(ctx)
+        except SystemExit as error:
+            if place_in_own_code(error) is None:
+                raise
+            raise typer.Exit(_reported(error)) from None
+
+
 app = typer.Typer(
     name="discreet",
-    cls=LazyCommands,
+    cls=Commands,
     help="Differentially private federated learning with secure aggregation and guarantees that hold.",
     no_args_is_help=True,
     add_completion=True,
@@ -60,8 +74,9 @@ def main() -> None:
         spell_out(stream)
     try:
         app()
-    except (Exception, SystemExit) as error:
-        # The command itself ends by SystemExit, too.
-        if isinstance(error, SystemExit) and place_in_own_code(error) is None:
-            raise
-        sys.exit(report(error, verbose=LOGGER.isEnabledFor(logging.INFO)))
+    except Exception as error:
+        sys.exit(_reported(error))
+
+
+def _reported(error: Exception | SystemExit) -> int:
+    return report(error, verbose=LOGGER.isEnabledFor(logging.INFO))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ SMALLEST_NORM_BOUND, LARGEST_NORM_BOUND = 2.0**-40, 2.0**40
 # shortening by 2^-22 beforehand leaves room for both and for the float64 arithmetic.
 _ROUNDING_ROOM = 1.0 - 2.0**-22
 _ROWS_AT_A_TIME = 2000
+_APART = 1e-3  # of the bound: scaled records may have been kept in fewer digits
 
 
 def scale_to_norm(features: Floats | Float32s, bound: float) -> Float32s:
@@ -79,6 +81,20 @@ def scaled_with_constant(features: npt.NDArray[np.floating], bound: float) -> Fl
         rows = slice(first, first + _ROWS_AT_A_TIME)
         scaled[rows] = scale_to_norm(with_constant(features[rows].astype(np.float64)), bound)
     return scaled
+
+
+def seems_scaled(rows: npt.NDArray[Any], bound: float) -> bool:
+    """Says whether rows of numbers, shape ``(n, d)``, may come from `scaled_with_constant`.
+
+    Each then has length ``bound``, nearly, and a positive constant; a table's own numbers hardly ever do.
+
+    Example:
+        >>> made = scaled_with_constant(np.array([[61.0, 1.0], [48.0, 0.0]]), 1.0)
+        >>> seems_scaled(made, 1.0), seems_scaled(np.array([[61.0, 1.0, 1.0]]), 1.0)
+        (True, False)
+    """
+    lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
+    return bool(np.all(np.abs(lengths - bound) <= _APART * bound) and np.all(rows[:, -1] > 0))
 
 
 def largest_norm(features: Float32s) -> float:

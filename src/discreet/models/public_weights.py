@@ -43,7 +43,9 @@ class PublicWeights:
         except OSError as error:
             # A folder above or at hand has no name of its own.
             name = path.name or self.path
-            raise ConfigurationError(f"Cannot read weights from {name}: {error.strerror}.") from error
+            # No folder is named: a silo's message goes to the server.
+            start = "" if path.is_absolute() else " Its path is taken from the working folder."
+            raise ConfigurationError(f"Cannot read weights from {name}: {error.strerror}.{start}") from error
         if most is not None and len(data) > most:
             raise ConfigurationError(f"{path.name} must have at most {most:,} bytes; it has more.")
         # Whoever proposed the hash hears no other one of this machine's files.

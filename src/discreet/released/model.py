@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -22,10 +23,12 @@ from discreet.data import (
     table_rules,
     undivided_note,
 )
+from discreet.data.array_records import is_real
 from discreet.data.frames import table_of
 from discreet.data.labels import Outcome
+from discreet.data.norm import seems_scaled
 from discreet.data.record_map import RecordMap
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, DataError
 from discreet.learning import logits
 from discreet.learning.metrics import probabilities
 from discreet.models.transforms import PublicMap
@@ -110,7 +113,8 @@ class Model:
             records: a frame or mapping with the plan's feature columns, in any order; or, for a plan over
                 `Arrays` or arrays of a file, an array or tensor of records, which are read as for training;
                 or an array of features, of the shape that the network takes, as it is, unless the model maps
-                records of arrays by itself.
+                records of arrays by itself. Of a plan with tables these are rows as training encodes them,
+                scaled to its norm bound, the constant last; no other array is taken.
 
         Returns:
             Shape ``(n, num_classes)``; of several labels ``(n, K)``, in the order of `labels`.
@@ -124,8 +128,9 @@ class Model:
         Raises:
             ConfigurationError: if an array has another shape, the model is a regression, or the weights of
                 its feature map are not here.
-            DataError: if a frame lacks a column, or what was read as for training has another shape; or holds
-                whole numbers that are no bytes, where the plan says that bytes are pixels.
+            DataError: if a model of tables is given neither a table nor encoded rows, a frame lacks a column,
+                or what was read as for training has another shape; or holds whole numbers that are no bytes,
+                where the plan says that bytes are pixels.
         """
         if self.outcome is not None:
             raise ConfigurationError(
@@ -176,6 +181,7 @@ class Model:
             notes += self.undivided(records, "the records")
         else:
             rules = self.require_rules()
+            self._require_table(records)
             features, counted = rules.features(table_of(records, rules.used, name="the records"))
             notes += rules.unknown("the records", [counted])
             found = self.mapped(features)
@@ -200,12 +206,21 @@ class Model:
             return False
         if public_facts(data).array_facts() is not None or (self.maps is not None and self.rules is None):
             return False
-        if self.rules is not None and records.shape[1:] != shape:
-            self.require_records()
-            raise ConfigurationError(
-                f"every record must have the plan's shape {shape}; got {records.shape[1:]}."
-            )
+        if self.rules is not None:
+            bound = self.plan.facts.feature_norm_bound
+            fits = records.shape[1:] == shape and is_real(records)
+            return fits and (bound is None or seems_scaled(records, bound))
         return bool(records.shape[1:] == shape)
+
+    def _require_table(self, records: Any) -> None:
+        """Refuses what has no columns, which training's own message would take for a silo's table."""
+        if not (hasattr(records, "columns") or isinstance(records, Mapping)):
+            raise DataError(
+                "the records must be a DataFrame or a mapping of columns, for this model reads tables; got "
+                f"{type(records).__name__}. An array is taken for encoded features alone, of shape "
+                f"(n, {self.plan.facts.feature_shape[0]}), each row scaled to the norm bound, with the "
+                "constant last."
+            )
 
     def features_of_arrays(self, records: Any) -> Float32s:
         """Returns the features of an array or tensor of records as the training's own source held them.

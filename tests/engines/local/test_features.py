@@ -104,6 +104,13 @@ def test_a_missing_file_of_weights_is_named(tmp_path: Path) -> None:
         federation_of(config.data)
     with pytest.raises(ConfigurationError, match=r"Cannot read weights from \.: Is a directory"):
         PublicWeights(".", None).read()
+    with pytest.raises(ConfigurationError) as caught:
+        PublicWeights("ward/none.npz", None).read()
+    assert str(caught.value).endswith(
+        "from none.npz: No such file or directory. Its path is taken from the working folder."
+    )
+    with pytest.raises(ConfigurationError, match=r"from none\.npz: No such file or directory\.$"):
+        PublicWeights(str(tmp_path / "none.npz"), None).read()
 
 
 def test_residual_weights_of_another_hash_are_refused(tmp_path: Path) -> None:

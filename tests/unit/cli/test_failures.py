@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -188,6 +189,38 @@ def test_the_place_is_that_of_the_first_cause() -> None:
         place = place_in_own_code(error)
     assert place is not None
     assert place.endswith("in own")
+
+
+@pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
+def test_what_is_installed_anywhere_is_no_code_of_the_user(folder: str, tmp_path: Path) -> None:
+    file = tmp_path / folder / "library" / "module.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("def fail():\n    raise KeyError('x')\n")
+    called = runpy.run_path(str(file))
+    with pytest.raises(KeyError) as caught:
+        called["fail"]()
+    error = caught.value.with_traceback(caught.tb.tb_next)  # without this file, which is a user's
+    assert place_in_own_code(error) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--version",), 0),
+        (("--help",), 0),
+        (("plan", "--help"), 0),
+        (("account", "--no-such-option"), 2),
+        (("no-such-command",), 2),
+        (("account", "--noise-multiplier", "1", "--delta", "1e-5"), 0),
+    ],
+)
+def test_a_command_ends_as_it_should_wherever_its_libraries_lie(
+    say: Say, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], expected: int
+) -> None:
+    monkeypatch.setattr("discreet.own_code._is_own", lambda path: "typer" in path.parts)
+    code, lines = say(*words)
+    assert code == expected, lines
+    assert not any("code of your own" in line for line in lines)
 
 
 def test_an_error_shows_no_letters_that_a_terminal_acts_on(say: Say, tmp_path: Path) -> None:

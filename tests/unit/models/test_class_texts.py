@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 
 from discreet.errors import ConfigurationError
 from discreet.models import head_of_texts
@@ -47,18 +49,39 @@ def test_no_length_of_a_text_counts() -> None:
 @pytest.mark.parametrize(
     ("classes", "scale", "message"),
     [
-        ([np.ones((1, 2))] * 2, 0.0, "'scale' must be positive and finite; got 0.0."),
-        ([np.ones((1, 2))] * 2, float("nan"), "'scale' must be positive"),
+        *(
+            ([[[1.0, 0.0]], [[0.0, 1.0]]], scale, "'scale' must be a number from 2\\^-40 to 2\\^40; got ")
+            for scale in (0.0, float("nan"), -1.0, 1e39, 1e-39, 10**400, "20", 2j, None, np.ones(2))
+        ),
         ([np.ones((1, 2))], 1.0, "at least 2 classes; got 1."),
         ([np.ones((1, 2)), np.ones((1, 3))], 1.0, r"class 1 has \(1, 3\)"),
         ([np.ones(2), np.ones(2)], 1.0, r"class 0 has \(2,\)"),
         ([np.ones((0, 2)), np.ones((1, 2))], 1.0, r"class 0 has \(0, 2\)"),
-        ([np.ones((1, 2)), np.zeros((1, 2))], 1.0, "must be finite and not all zero"),
-        ([np.ones((1, 2)), np.array([[1.0, 0.0], [-1.0, 0.0]])], 1.0, "and their mean must be finite"),
-        ([np.ones((1, 2)), np.full((1, 2), np.inf)], 1.0, "must be finite and not all zero"),
+        (
+            [np.ones((1, 2)), [[1, 2], [0, 0]]],
+            1.0,
+            "^class 1, text 1: its vector must be finite and not all zero",
+        ),
+        ([np.ones((1, 2)), [[1.0, 0.0], [-1.0, 0.0]]], 1.0, "^class 1, mean of texts: its vector must"),
+        ([np.full((1, 2), np.inf), np.ones((1, 2))], 1.0, "^class 0, text 0: its vector must be finite"),
+        ([[[0, 3]], [[1, 2], [2, 4]], [[3, 6]]], 1.0, "class 1 and class 2 have one mean"),
+        *((held, 1.0, "a list that has, for each class") for held in (None, 5, "ab", {0: 1}, np.array(3.0))),
+        ((one for one in np.ones((2, 1, 2))), 1.0, "got generator"),
+        *(
+            ([np.ones((1, 2)), one], 1.0, "as your encoder makes them, not texts; got .* for class 1")
+            for one in (
+                ["a flu", "a cold"],
+                [["1", "2"]],
+                None,
+                [[1, 2], [3]],
+                np.array([[1j, 2.0]]),
+                csr_matrix([[1.0, 2.0]]),
+                torch.ones((1, 2), requires_grad=True),
+            )
+        ),
     ],
 )
-def test_what_makes_no_head_is_refused(classes: list[Any], scale: float, message: str) -> None:
+def test_what_makes_no_head_is_refused(classes: Any, scale: Any, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message) as caught:
         head_of_texts(classes, scale=scale)
     assert "\n" not in str(caught.value)

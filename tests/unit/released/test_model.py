@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 import discreet
+from discreet.data.frames import table_of
 from discreet.errors import ConfigurationError, DataError
 from discreet.models import model_file
 from discreet.privacy.wire import canonical, digest
@@ -78,6 +79,41 @@ def test_records_are_read_by_the_public_rules(run: Run, file: Path) -> None:
 def test_a_missing_column_is_one_line(file: Path) -> None:
     with pytest.raises(DataError, match="no column 'weight'"):
         load_model(file).predict({"age": [1], "wieght": [1], "sex": ["f"]})
+
+
+def test_of_arrays_a_model_of_tables_takes_encoded_rows_alone(run: Run) -> None:
+    """Columns of a frame may be as many as features, the label in the constant's place."""
+    model = load_model(run.path)
+    (width,) = model.plan.facts.feature_shape
+    rules = model.require_rules()
+    encoded, _ = rules.features(table_of(ROWS, rules.used, name="rows"))
+    expected = model.predict_proba(ROWS)
+    np.testing.assert_array_equal(model.predict_proba(encoded), expected)
+    np.testing.assert_allclose(model.predict_proba(encoded.astype(np.float16)), expected, atol=1e-3)
+    assert model.predict_proba(encoded[:0]).shape == (0, 2)
+    frame = np.column_stack([np.full(5, 61.0), np.full((5, width - 2), 70.0), np.ones(5)])
+    for records in (
+        frame,
+        frame / 1e3,
+        -encoded,
+        np.vstack([encoded, frame]),
+        np.where(encoded > 0, np.nan, encoded),
+        frame.astype(object),
+        frame.astype(str),
+        frame[:, 1:],
+        frame[0],
+        np.array(1.0),
+        frame.astype(np.uint8),
+        frame.tolist(),
+        torch.from_numpy(frame),
+        None,
+    ):
+        for ask in (model.predict_proba, model.predict):
+            with pytest.raises(
+                DataError, match=r"a DataFrame or a mapping of columns, .* constant last"
+            ) as caught:
+                ask(records)
+            assert "silo" not in str(caught.value)
 
 
 def test_the_same_seed_gives_the_same_file(run: Run, tmp_path: Path) -> None:
