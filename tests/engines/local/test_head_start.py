@@ -229,9 +229,9 @@ def test_verification_measures_the_public_weights_again(document: dict[str, Any]
 
     assert "of the public weights alone" in found()
     assert "those of the public weights alone NOT COMPARED" in found(None)
-    with pytest.raises(VerificationFailure, match="result.json, start: 'accuracy'"):
+    with pytest.raises(VerificationFailure, match=r"result\.json, start: 'accuracy'"):
         found(accuracy=0.123)
-    with pytest.raises(VerificationFailure, match="result.json, start must hold .* it has 'epsilon'"):
+    with pytest.raises(VerificationFailure, match=r"result\.json, start must hold .* it has 'epsilon'"):
         found(epsilon=0.1)
 
 
