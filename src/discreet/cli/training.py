@@ -169,12 +169,15 @@ def _how_good(quality: AnyQuality) -> str:
 
 def _price(result: RunResult) -> Listing:
     """Compares the released model with models that nobody may publish, on records held out."""
-    models, what = {"this run, private, released": result.metrics}, "how good the model is"
+    models: dict[str, Mapping[str, float]] = {"this run, private, released": result.metrics}
+    what = "how good the model is"
     if result.comparison is not None:
         what = "what privacy cost, and what training together brought"
         models["pooled without privacy (not private, not released)"] = result.comparison.pooled
         for silo, metrics in result.comparison.alone.items():
             models[f"{silo} alone (not private, not released)"] = metrics
+    if result.start:
+        models["public weights alone, before round 1"] = result.start
     title = f"{what} (held-out records; not covered by the guarantee)"
     if "mae" in result.metrics:
         errors = [(name, f"{found['mae']:.4g}") for name, found in models.items()]

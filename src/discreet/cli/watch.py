@@ -42,6 +42,7 @@ class Watch:
         log("plan", digest=prepared.plan.digest(), silos=prepared.plan.thresholds.num_silos)
         if not self.quiet:
             self.screen.print(plan_table(prepared.plan), "")
+        self.display.begin(prepared.start)
 
     def observe(self, report: RoundReport) -> None:
         """Tells of a released round."""

@@ -143,11 +143,11 @@ def grouped(notes: Iterable[str]) -> list[str]:
     """Says what is remarked of many columns of a file, or of one in many files, once, with the first numbers.
 
     Remarks are of one kind if they differ in numbers, ranges and the names of columns, or files, alone. Up to
-    three columns, or two files, stay as they are.
+    three columns, or two files, stay as they are. Of columns, the one with the largest count is shown.
 
     Example:
-        >>> grouped(f"a.csv, column 'c{n}': {n} of 9 cells are blank." for n in range(1, 9))
-        ["a.csv, column 'c1': 1 of 9 cells are blank. Likewise 7 more columns: 'c2', 'c3', 'c4' and 4 more."]
+        >>> grouped(f"a.csv, column 'c{n}': {n} of 9 cells are blank." for n in range(1, 5))
+        ["a.csv, column 'c4': 4 of 9 cells are blank. Likewise 3 more columns, none worse: 'c1', 'c2', 'c3'."]
     """
     kinds: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for place, note in enumerate(notes):
@@ -189,8 +189,18 @@ def _kind(said: str) -> str:
 def _together(own: Sequence[tuple[str, str]]) -> list[str]:
     if len(own) <= _FEW:
         return [note for note, _ in own]
-    (first, _), *others = own
-    return [f"{first} {_likewise('columns', [column for _, column in others])}"]
+    counts = [_count(note) for note, _ in own]
+    worst = counts.index(max(counts))
+    others = [column for place, (_, column) in enumerate(own) if place != worst]
+    what = "columns, none worse" if counts[worst] else "columns"
+    return [f"{own[worst][0]} {_likewise(what, others)}"]
+
+
+def _count(note: str) -> int:
+    """Returns how many cells of its column a remark is about; 0 where it counts none."""
+    said = _OF_COLUMN.fullmatch(note)
+    counted = None if said is None else re.match(r"[0-9]+(?= of )", said["said"])
+    return 0 if counted is None else int(counted[0])
 
 
 def unused_note(name: str, header: Iterable[str], used: Iterable[str]) -> tuple[str, ...]:

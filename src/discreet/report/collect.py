@@ -101,6 +101,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         kept=_kept(run),
         preparations=int(plan.preparation is not None),
         most_contributions=None if plan.timetable is None else contributions(plan, charged),
+        start=_start(directory.file("result.json")),
     )
 
 
@@ -196,6 +197,16 @@ def _finished(path: Path) -> str:
         return date.fromisoformat(read_json(path.read_bytes(), finite=False)["finished"]).isoformat()
     except (ValueError, KeyError, TypeError):
         raise ConfigurationError(f"{path.name} must state the day on which the run was finished.") from None
+
+
+def _start(path: Path) -> Measured | None:
+    """Returns the measurements of the public weights that a head began at, which a result has."""
+    if not path.exists():
+        return None
+    try:
+        return _measured(read_json(path.read_bytes(), finite=False).get("start", {}))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ConfigurationError(f"'start' of {path.name} must be a table of measurements.") from None
 
 
 def _quality(path: Path) -> AnyQuality | None:

@@ -243,6 +243,8 @@ class ReportInput:
         outcomes: what became of each attempt at a round, in order.
         final: the released model, measured; None if evaluation was off or no round was completed.
         comparison: None if it was switched off.
+        start: the public weights that a linear head began at, measured; None where it began at zero, if
+            evaluation was off, or before the training was finished.
         facts: how it was done.
         refusals: what was refused and what is not claimed.
         citations: sources of exactly what was used.
@@ -301,6 +303,7 @@ class ReportInput:
     kept: int | None = None
     preparations: int = 0
     most_contributions: int | None = None
+    start: Measured | None = None
 
     @property
     def counts_whole(self) -> bool:

@@ -12,7 +12,7 @@ from discreet.privacy.judgement import judge
 from discreet.privacy.notation import delta_is, delta_text, epsilon_text, factor_at_most, percent_at_most
 from discreet.quality import Quality
 from discreet.report.chart import Axis, Chart, Line, Logarithmic, draw
-from discreet.report.content import AttackBound, AttackPoint, ReportInput
+from discreet.report.content import AttackBound, AttackPoint, Measured, ReportInput
 from discreet.report.html import Html, items, join, table, tag
 from discreet.report.wording import (
     RELATIONS,
@@ -186,8 +186,9 @@ def _key_figures(report: ReportInput) -> Html:
         ("How well founded", budget.status.value, f"against {budget.adversary.describe()}"),
         _worth(report),
     ]
+    alone = "" if report.start is None else f"public weights alone: {_main_text(report.start)}; "
     if report.final is not None and report.final.accuracy is None:
-        always = f"always the median: {measured_text(report.final, report.final.constant_mae)}; "
+        always = f"{alone}always the median: {measured_text(report.final, report.final.constant_mae)}; "
         note = f"{always}held-out records, not private"
         figures.append(("Mean absolute error", measured_text(report.final, report.final.mae), note))
     elif report.final is not None:
@@ -200,7 +201,7 @@ def _key_figures(report: ReportInput) -> Html:
             (
                 title,
                 measured_text(report.final, report.final.accuracy),
-                f"{always}{auc}held-out records, not private",
+                f"{alone}{always}{auc}held-out records, not private",
             )
         )
     return tag(
@@ -211,6 +212,10 @@ def _key_figures(report: ReportInput) -> Html:
         ),
         class_="figures",
     )
+
+
+def _main_text(found: Measured) -> str:
+    return measured_text(found, found.mae if found.accuracy is None else found.accuracy)
 
 
 def _how_far(report: ReportInput) -> str:

@@ -225,6 +225,10 @@ def _comparison(report: ReportInput) -> Html:
     if report.comparison is not None:
         models.append(("all records pooled", _NEVER_RELEASED, report.comparison.pooled))
         models += [(f"{silo} alone", _NEVER_RELEASED, measured) for silo, measured in report.comparison.alone]
+    if report.start is not None:
+        models.append(
+            ("no records: public weights alone", "before round 1: a measurement, not private", report.start)
+        )
     silos = list(dict.fromkeys(name for _, _, measured in models for name, _ in measured.by_silo))
     rows = []
     for label, standing, measured in models:

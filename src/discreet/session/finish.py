@@ -101,6 +101,7 @@ def summarise(result: RunResult) -> dict[str, Any]:
         **({} if said is None else {"held_out": said.to_json()}),
         "metrics": result.metrics,
         **({"metrics_note": NOT_PRIVATE} if result.metrics else {}),
+        **({"start": dict(result.start)} if result.start else {}),
         "comparison": None if result.comparison is None else result.comparison.to_json(),
         "files": sorted(path.name for path in result.directory.path.iterdir()),
     }

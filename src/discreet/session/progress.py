@@ -6,6 +6,7 @@ whoever reads the line may end the training. The plan's own ε holds whenever it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Self
 
 from rich.console import Console
@@ -52,6 +53,12 @@ class RunDisplay:
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
+    def begin(self, start: Mapping[str, float]) -> None:
+        """Shows what public weights alone are worth; nothing where none were measured."""
+        if start and not self._quiet:
+            said = f"before round 1: public weights alone, not private: {', '.join(_measures(start))}"
+            self._console.print(said, highlight=False)
+
     def observe(self, report: RoundReport) -> None:
         """Shows one completed round."""
         status = describe(report)
@@ -69,16 +76,18 @@ def describe(report: RoundReport) -> str:
         return "  ".join(parts)
     if report.clip_norm is not None:
         parts.append(f"clip norm {report.clip_norm:.3g}")
-    measured = [
-        f"{name} {report.metrics[key]:.{'4g' if 'mae' in key else '3f'}}"
-        for key, name in _MEASURES
-        if key in report.metrics
-    ]
+    measured = _measures(report.metrics)
     if report.sum.training_loss is not None:
         measured.append(f"training loss {report.sum.training_loss:.3f}")
     if measured:
         parts.append(f"not private: {', '.join(measured)}")
     return "  ".join(parts)
+
+
+def _measures(found: Mapping[str, float]) -> list[str]:
+    return [
+        f"{name} {found[key]:.{'4g' if 'mae' in key else '3f'}}" for key, name in _MEASURES if key in found
+    ]
 
 
 def _columns(*, wide: bool) -> tuple[ProgressColumn, ...]:

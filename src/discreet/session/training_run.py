@@ -16,6 +16,7 @@ from rich.console import Console
 from discreet.config import Config, DataConfig, RunConfig, SpeedConfig
 from discreet.config.arguments import known_arguments
 from discreet.data import IN_MEMORY
+from discreet.data.remarks import grouped
 from discreet.engines.local import Opening, Prepared, RunResult
 from discreet.engines.local import run as run_locally
 from discreet.errors import ConfigurationError
@@ -74,7 +75,8 @@ def train(
         sign: the coordinator's private key.
 
     Warns:
-        UserWarning: with counts of cells and rows that could not be used as they are, for the owner alone.
+        UserWarning: with counts of cells and rows that could not be used as they are, one a silo and kind
+            where many columns have such cells; for the owner alone.
 
     Raises:
         DiscreetError: nothing is written if the request itself is at fault.
@@ -86,14 +88,16 @@ def train(
     if opened_as is Opening.RESUME and nothing_left(config, directory, sign):
         return open_run(directory, own_code=True)
     with ExitStack() as opened:
-        watching = [] if observe is None else [observe]
-        if progress:
-            display = RunDisplay(Console(stderr=True))
-            watching.append(opened.enter_context(display).observe)
+        display = opened.enter_context(RunDisplay(Console(stderr=True), quiet=not progress))
+        watching = [display.observe] if observe is None else [observe, display.observe]
 
         def tell(report: RoundReport) -> None:
             for watcher in watching:
                 watcher(report)
+
+        def announce(prepared: Prepared) -> None:
+            _warn(prepared)
+            display.begin(prepared.start)
 
         result, _ = carry_out(
             config,
@@ -101,7 +105,7 @@ def train(
             opening=opened_as,
             sign=sign,
             observe=tell,
-            announce=_warn,
+            announce=announce,
             by_silo=None if records is None else records.by_silo,
             agreed=plan if isinstance(plan, Plan) else None,
         )
@@ -227,5 +231,5 @@ def _require_same_facts(planned: DataConfig, records: InMemory) -> None:
 
 def _warn(prepared: Prepared) -> None:
     """Tells whoever runs this what became of records that could not be used; it is for nobody else."""
-    for note in prepared.notes:
-        warnings.warn(note, UserWarning, stacklevel=6)  # whoever called train
+    for note in grouped(prepared.notes):
+        warnings.warn(note, UserWarning, stacklevel=7)  # whoever called train

@@ -21,7 +21,15 @@ from discreet.rounds.judging import (
     summary_of_evaluations,
     summary_of_rounds,
 )
-from discreet.verify.evidence import Evidence, read_stated, require_keys, require_same, stated_measurements
+from discreet.verify.evidence import (
+    START,
+    Evidence,
+    read_stated,
+    require_keys,
+    require_same,
+    stated_measurements,
+    stated_start,
+)
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 
 
@@ -127,11 +135,14 @@ def check_result(evidence: Evidence) -> Finding:
     # Of the state, which the ledger names: lines of the metrics may be left out.
     if (said := said_of_released(plan, asked)) is not None:
         found["held_out"] = said.to_json()
-    require_keys(stated, {*found, "metrics", "finished", "files"}, "result.json")
+    begins = {"start"} if plan.model.begins is not None else set()
+    require_keys(stated, {*found, *begins, "metrics", "finished", "files"}, "result.json")
     require_same({name: stated.get(name) for name in found}, found, "result.json")
     _require_files(stated.get("files", []), directory.path)
     for where, said_of_model in stated_measurements(evidence.run).items():
         require_keys(said_of_model, measured_names(plan), where)
+    start = stated_start(evidence.run)
+    require_keys(start, measured_names(plan), START)
     if line is None and stated.get("metrics"):
         return Finding(
             "result.json",
@@ -140,4 +151,5 @@ def check_result(evidence: Evidence) -> Finding:
             "released model: by --records only",
         )
     measured = "" if plan.questions or line is None else ", measurements as in metrics.jsonl"
+    measured += "; those of the public weights alone as sealed" if start else ""
     return Finding("result.json", Basis.RECOMPUTED, f"rounds, guarantees{measured}")

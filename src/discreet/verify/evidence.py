@@ -23,6 +23,7 @@ from discreet.released.public_map import agreed_weights
 from discreet.rounds import RunRecord, measurements, read_record
 from discreet.verify.finding import VerificationFailure
 
+START = "result.json, start"
 _SOURCES = frozenset({"secure", "seeded"})
 # Of a reason or a code; no digit is in any, so that none can pass for a guarantee.
 _WORDS = re.compile(r"[A-Za-z ,:-]{1,200}")
@@ -177,6 +178,18 @@ def stated_measurements(run: RunRecord) -> dict[str, dict[str, Any]]:
         "result.json, metrics": result,
     }
     return {where: found for where, found in stated.items() if found}
+
+
+def stated_start(run: RunRecord) -> dict[str, Any]:
+    """Returns what is stated to have been measured of the public weights that a head began at, or nothing.
+
+    Raises:
+        VerificationFailure: if it is no table of numbers.
+    """
+    stated = read_stated(run, "result.json").get("start", {})
+    if not isinstance(stated, dict) or not all(isinstance(one, float) for one in stated.values()):
+        raise VerificationFailure(f"{START} must be a table of numbers; got {shown(str(stated), 80)}.")
+    return stated
 
 
 def read_stated(run: RunRecord, name: str) -> Any:

@@ -20,7 +20,7 @@ from discreet.plan.order import count_of
 from discreet.privacy.units import NeighboringRelation
 from discreet.quality import quality_json
 from discreet.rounds.preparing import ToMeasure
-from discreet.verify.evidence import Evidence, require_same, stated_measurements
+from discreet.verify.evidence import START, Evidence, require_same, stated_measurements, stated_start
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 from discreet.verify.models import built_model, may_build, prepared_of, saved_parameters
 from discreet.verify.summed import check_sums, not_compared
@@ -75,6 +75,7 @@ def _require_planned_map(plan: Plan, federation: Federation) -> None:
 
 def _remeasure(evidence: Evidence, federation: Federation, stated: dict[str, dict[str, Any]]) -> str:
     """Measures the released model on held-out records; returns what was compared."""
+    of_start = _remeasure_start(evidence, federation)
     federation = ToMeasure(evidence.run.plan, federation).after(prepared_of(evidence.run))
     model, parameters = built_model(evidence), _final_parameters(evidence)
     measured = measure(model, federation, parameters)
@@ -91,7 +92,20 @@ def _remeasure(evidence: Evidence, federation: Federation, stated: dict[str, dic
         raise VerificationFailure(
             "evaluation.json must be there, for the released model was measured; it is missing."
         )
-    return found
+    return found + of_start
+
+
+def _remeasure_start(evidence: Evidence, federation: Federation) -> str:
+    """Measures the public weights that a head began at, if given; returns what was compared."""
+    said = stated_start(evidence.run)
+    if not said:
+        return ""
+    if evidence.weights is None:
+        return ", those of the public weights alone NOT COMPARED (--weights FILE compares)"
+    model = built_model(evidence)
+    used = ToMeasure(evidence.run.plan, federation).after(None)
+    require_same(said, dict(measure(model, used, flatten(model))), START)
+    return f", {len(said)} of the public weights alone"
 
 
 def _data_in(folder: Path, evidence: Evidence, plan: Plan) -> DataConfig:

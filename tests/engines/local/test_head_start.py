@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+from typer.testing import CliRunner
 
 import discreet
+from discreet.cli.app import app
 from discreet.config import parse_config
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
 from discreet.engines.local import Prepared, prepare, run
@@ -178,6 +184,66 @@ def test_a_released_model_needs_no_file_and_verification_compares_it(
     assert "NOT COMPARED" in verified(forgery)
     with pytest.raises(VerificationFailure, match=r"'facts\.model_digest' must be that of the model built"):
         verified(forgery, weights=file)
+
+
+def toml(table: dict[str, Any], within: str = "") -> Iterator[str]:
+    """Returns the lines of a config, a dotted key each."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from toml(value, f"{within}{key}.")
+        else:
+            yield f"{within}{key} = {json.dumps(value)}"
+
+
+def test_what_the_public_weights_alone_are_worth_is_shown_and_verified(
+    document: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, config = tmp_path / "run", tmp_path / "config.toml"
+    config.write_text("\n".join(toml(document)))
+    told = CliRunner().invoke(app, ["run", str(config), "--out", str(out)])
+    assert told.exit_code == 0, told.output
+    test = prepared(document).federation.pooled_test()
+    logits = test.features @ HEAD.T
+    right = float((logits.argmax(axis=1) == test.labels).mean())
+    start = json.loads((out / "result.json").read_text())["start"]
+    assert start["accuracy"] == pytest.approx(right)
+    assert right > 0.5
+    said = f"before round 1: public weights alone, not private: accuracy {right:.3f}, base rate"
+    assert said in " ".join(told.output.split())
+    assert told.output.index("before round 1:") < told.output.index("round 1/2")
+    assert f"public weights alone, before round 1 {100 * right:.1f} %" in re.sub(r"[\s│|]+", " ", told.output)
+    discreet.train(parse_config(document), out=tmp_path / "again", progress=True)
+    assert said in " ".join(capsys.readouterr().err.split())
+    page = re.sub(r"<[^>]+>", "\n", (out / "report.html").read_text())
+    assert f"public weights alone: {100 * right:.1f} %; always the commonest class" in page
+    assert re.search(rf"no records: public weights alone\s+before round 1: .*\s+{100 * right:.1f} %", page)
+
+
+def test_verification_measures_the_public_weights_again(document: dict[str, Any], tmp_path: Path) -> None:
+    result = run(parse_config(document), tmp_path / "run")
+    weights = Path(document["model"]["pretrained"]["file"])
+
+    def found(file: Path | None = weights, **change: Any) -> str:
+        finish(replace(result, start={**result.start, **change}), None)
+        return " ".join(one.detail for one in verify(tmp_path / "run", records=tmp_path, weights=file))
+
+    assert "of the public weights alone" in found()
+    assert "those of the public weights alone NOT COMPARED" in found(None)
+    with pytest.raises(VerificationFailure, match=r"result\.json, start: 'accuracy'"):
+        found(accuracy=0.123)
+    with pytest.raises(VerificationFailure, match=r"result\.json, start must hold .* it has 'epsilon'"):
+        found(epsilon=0.1)
+
+
+@pytest.mark.parametrize(("model", "evaluate"), [({"name": "logistic"}, True), ({}, False)])
+def test_nothing_is_measured_of_a_head_from_zero_or_without_leave(
+    document: dict[str, Any], tmp_path: Path, model: dict[str, Any], evaluate: bool
+) -> None:
+    document["model"] = model or document["model"]
+    document["run"]["evaluate"] = evaluate
+    out = trained(document, tmp_path / "run")
+    assert "start" not in json.loads((out / "result.json").read_text())
+    assert list(verify(out))
 
 
 def test_what_a_training_released_is_a_file_to_begin_at(document: dict[str, Any], tmp_path: Path) -> None:

@@ -138,9 +138,11 @@ def test_what_is_remarked_of_many_columns_is_said_once_for_each_file_and_kind() 
     found = grouped([*notes, "a.csv: columns that nothing uses: patient."])
     assert len(found) == 5
     assert found[1] == (
-        "a.csv, column 'c0': 1 of 9 cells are blank. Likewise 479 more columns: 'c1', 'c2', 'c3' and 476 "
-        "more."
+        "a.csv, column 'c479': 480 of 9 cells are blank. Likewise 479 more columns, none worse: 'c0', 'c1', "
+        "'c2' and 476 more."
     )
     assert found[-1] == "a.csv: columns that nothing uses: patient."
+    absent = [f"a.csv, column 'c{n}': no record is of class yes." for n in range(4)]
+    assert grouped(absent) == [f"{absent[0]} Likewise 3 more columns: 'c1', 'c2', 'c3'."]
     few = [note for note in notes if note.startswith("a.csv, column 'c1'")]
     assert grouped(few) == few

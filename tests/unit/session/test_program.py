@@ -307,6 +307,23 @@ def test_cells_that_cannot_be_used_are_a_warning_with_counts(frames: Frames, tmp
         train(plan, Frames(tables, **PUBLIC), out=tmp_path / "run", seed=1)
 
 
+def test_cells_of_many_columns_are_one_warning_a_silo_and_kind_with_the_worst_first(tmp_path: Path) -> None:
+    names, tables = [f"c{n}" for n in range(8)], {}
+    for shift, silo in enumerate(("west", "north", "east")):
+        outside = {name: (n + shift) % 7 + 1 for n, name in enumerate(names)}
+        cells = {name: [9.0] * count + [0.0] * (21 - count) for name, count in outside.items()}
+        tables[silo] = {**cells, "ill": ([0, 1] * 11)[:21]}
+    both = Frames(tables, label="ill", ranges=dict.fromkeys(names, (0, 1)))
+    plan = plan_training(both.public(capacity=30), target=Target(epsilon=2.0, delta=1e-5), rounds=1)
+    with pytest.warns(UserWarning, match="cells are outside") as told:
+        train(plan, both, out=tmp_path / "run", seed=1)
+    found = [(one.filename, str(one.message)) for one in told if "outside" in str(one.message)]
+    assert [file for file, _ in found] == [__file__] * 3
+    for (_, said), silo, worst in zip(found, tables, ("c6", "c5", "c4"), strict=True):
+        assert re.search(rf"{silo}, column '{worst}': 7 of 21 cells are outside \[0, 1\]", said)
+        assert said.endswith(" Likewise 7 more columns, none worse: 'c0', 'c1', 'c2' and 4 more.")
+
+
 def test_opening_a_directory_that_is_no_run_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"plan\.json must be readable"):
         open_run(tmp_path)

@@ -72,10 +72,13 @@ class Prepared(Planned):
     Attributes:
         model: the public one.
         held_out: the records that evaluations ask; None where the training is not evaluated.
+        start: measurements of the public weights that a linear head begins at, on held-out records (not
+            private); empty where it begins at zero, if measuring is switched off, or before `run` measured.
     """
 
     model: nn.Module
     held_out: Federation | None = None
+    start: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def held_out_surplus(self) -> Mapping[str, int]:
@@ -101,6 +104,7 @@ class RunResult:
         notes: of records that could not be used as they are; for their owner alone, and in no file.
         surplus: silo to its number of training records above its capacity; likewise.
         held_out_surplus: the same of the records that evaluations ask.
+        start: measurements of the public weights that a linear head began at; as of `Prepared`.
     """
 
     plan: Plan
@@ -113,6 +117,7 @@ class RunResult:
     notes: tuple[str, ...] = ()
     surplus: Mapping[str, int] = field(default_factory=dict)
     held_out_surplus: Mapping[str, int] = field(default_factory=dict)
+    start: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"RunResult({str(self.directory.path)!r}: {self.plan!r})"
@@ -262,7 +267,7 @@ def run(
         if early is None:
             early = opened.enter_context(early_processes(config.speed))
         crew = opened.enter_context(Crew(config.run.seed, config.speed, early))
-        prepared = prepare(config, by_silo=by_silo, agreed=agreed)
+        prepared = _with_start(prepare(config, by_silo=by_silo, agreed=agreed))
         crew.assign(prepared.plan, prepared.federation)
         how: Callable[..., LedgerWriter] = partial(open_ledger, overwrite=opening is Opening.OVERWRITE)
         begun = resume_ledger if opening is Opening.RESUME else how
@@ -291,7 +296,16 @@ def run(
         notes=prepared.notes,
         surplus=prepared.surplus,
         held_out_surplus=prepared.held_out_surplus,
+        start=prepared.start,
     )
+
+
+def _with_start(prepared: Prepared) -> Prepared:
+    """Measures the public weights that a linear head begins at: what training brings is beyond them."""
+    if prepared.plan.model.begins is None or not prepared.config.measures:
+        return prepared
+    used = ToMeasure(prepared.plan, prepared.federation).after(None)
+    return replace(prepared, start=measure(prepared.model, used, flatten(prepared.model)))
 
 
 def _keep(path: Path, document: Mapping[str, Any] | None) -> None:
