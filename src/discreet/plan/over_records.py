@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.arrays import Floats
 from discreet.config import Config, DataConfig
 from discreet.config.federation import federation_of
 from discreet.data import Federation
@@ -16,6 +17,7 @@ from discreet.plan.batch_norm import few_together
 from discreet.plan.facts import FederationFacts, federation_facts
 from discreet.plan.make import make_plan
 from discreet.plan.plan import Plan
+from discreet.plan.start import require_start
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -61,8 +63,26 @@ def plan_over_records(config: Config) -> Planned:
         PrivacyRefusal: if no proven guarantee meets the target.
     """
     federation = records_of(config.data, config.training.sampling)
-    model = model_facts(config, federation.feature_shape, federation.num_classes)
-    return Planned(config, federation, make_plan(config, facts_of(federation, model)))
+    model, start = model_facts(config, federation.feature_shape, federation.num_classes)
+    return Planned(config, federation, plan_from(config, facts_of(federation, model), start))
+
+
+def plan_from(config: Config, facts: FederationFacts, start: Floats | None) -> Plan:
+    """Returns the plan of a config and public facts, and checks the weights that a training begins at.
+
+    Args:
+        config: what is asked for.
+        facts: what is public of records and model.
+        start: as `model_facts` returns it.
+
+    Raises:
+        ConfigurationError: for anything that cannot be carried out; the message names the key.
+        PrivacyRefusal: if no proven guarantee meets the target.
+    """
+    plan = make_plan(config, facts)
+    if start is not None:
+        require_start(plan, start)
+    return plan
 
 
 def records_of(
@@ -90,18 +110,25 @@ def facts_of(federation: Federation, model: ModelFacts) -> FederationFacts:
     )
 
 
-def model_facts(config: Config, feature_shape: tuple[int, ...], num_classes: int) -> ModelFacts:
-    """Returns the public facts of the model that a config names; no head from zero is made for them.
+def model_facts(
+    config: Config, feature_shape: tuple[int, ...], num_classes: int
+) -> tuple[ModelFacts, Floats | None]:
+    """Returns the public facts of the model that a config names, and the trained weights that it begins at.
+
+    None where these are zeros: no head from zero is made for its facts.
 
     Raises:
         ConfigurationError: if it cannot be built here.
     """
     blocks = asked_blocks(config)
     if blocks is not None:
-        return answers_facts(Asked(blocks).dimension)
+        return answers_facts(Asked(blocks).dimension), None
     if config.model.name == LINEAR and config.model.begins is None:
-        return linear_facts(config.data.model_shape(feature_shape), num_classes, config.data.several)
-    from discreet.plan.public_model import made_model  # torch takes longer to import than a plan to make
+        shape = config.data.model_shape(feature_shape)
+        return linear_facts(shape, num_classes, config.data.several), None
+    # torch takes longer to import than a plan to make
+    from discreet.models import flatten
+    from discreet.plan.public_model import made_model
 
-    _, facts = made_model(config, feature_shape, num_classes)
-    return facts
+    made, facts = made_model(config, feature_shape, num_classes)
+    return facts, flatten(made)

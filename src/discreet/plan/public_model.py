@@ -14,13 +14,14 @@ from discreet.config import Config
 from discreet.errors import ConfigurationError
 from discreet.kinds import Asked
 from discreet.kinds.model_facts import LINEAR_HEADS, ModelFacts, answers_facts
-from discreet.models import Answers, build_model, count_weights, described
+from discreet.models import Answers, build_model, count_weights, described, flatten
 from discreet.models.adapters import FineTuning
 from discreet.models.build import BUNDLED
 from discreet.models.head_start import HeadStart
 from discreet.models.public_weights import PublicWeights
 from discreet.plan.asked import asked_blocks
 from discreet.plan.plan import Plan
+from discreet.plan.start import require_start
 
 
 def made_model(
@@ -111,7 +112,8 @@ def public_model(plan: Plan, released: Mapping[str, npt.NDArray[Any]] | None = N
             that it began at is not compared.
 
     Raises:
-        ConfigurationError: if it cannot be built here, or is another one than was planned for.
+        ConfigurationError: if it cannot be built here, is another one than was planned for, or begins at
+            weights that no silo trains from.
     """
     model, facts = plan.model, plan.facts
     if model.name in BUNDLED and facts.linear != (model.name in LINEAR_HEADS):
@@ -131,6 +133,8 @@ def public_model(plan: Plan, released: Mapping[str, npt.NDArray[Any]] | None = N
                 f"the plan names {_shown(planned)}. Install the versions that planned it, let a factory "
                 "depend on its arguments alone, or plan again."
             )
+    if released is None and plan.config.ask is None:
+        require_start(plan, flatten(made))
     return made
 
 

@@ -14,7 +14,8 @@ _PART_BYTES = 1 << 20
 def side_by_side(work: Callable[[int], None], threads: int) -> None:
     """Calls ``work`` with 0 to ``threads - 1``, each on its own thread, and returns when all have ended.
 
-    What the system has no thread for is done on the calling one.
+    What the system has no thread for is done on the calling one. A signal that raises, as Ctrl-C does, leaves
+    no thread behind that still works: what it raised comes out when all have ended.
 
     Raises:
         BaseException: what one of them raised, that of the calling thread first.
@@ -26,7 +27,9 @@ def side_by_side(work: Callable[[int], None], threads: int) -> None:
         [0, 1, 2]
     """
     errors: list[BaseException] = []
-    running: list[LockType] = []
+    running: list[tuple[int, LockType]] = []
+    ended: set[int] = set()
+    interruption: BaseException | None = None
 
     def run(number: int, lock: LockType) -> None:
         try:
@@ -35,24 +38,38 @@ def side_by_side(work: Callable[[int], None], threads: int) -> None:
         except BaseException as error:
             errors.append(error)
         finally:
+            ended.add(number)
             lock.release()
 
     try:
         while len(running) < threads - 1:
             lock = allocate_lock()
             lock.acquire()
+            # Before the thread starts, since a signal may come as soon as it has; and no call, after which
+            # one may come as well.
+            running += [(number := len(running) + 1, lock)]
             try:
                 # `threading.Thread` waits until the new thread runs: half as long as adding an input takes.
-                start_new_thread(run, (len(running) + 1, lock))
+                start_new_thread(run, (number, lock))
             # The system has no thread left. Half of an input in a sum would be worse than a slow one.
-            except RuntimeError:
+            except (RuntimeError, MemoryError):
+                running.pop()
                 break
-            running.append(lock)
         for number in (0, *range(len(running) + 1, threads)):
             work(number)
     finally:
-        for lock in running:
-            lock.acquire()
+        while running:
+            try:
+                while running:
+                    number, lock = running[-1]
+                    # A signal may come when the lock was acquired already, which is released only once.
+                    while number not in ended:
+                        lock.acquire()
+                    running.pop()
+            except BaseException as error:
+                interruption = error
+        if interruption is not None:
+            raise interruption
     if errors:
         raise errors[0]
 

@@ -20,8 +20,8 @@ from discreet.data.split import OTHERS
 from discreet.data.table_files import of_tables
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import LINEAR, LINEAR_HEADS
-from discreet.plan import Plan, federation_facts, make_plan
-from discreet.plan.over_records import model_facts, plan_over_records
+from discreet.plan import Plan, federation_facts
+from discreet.plan.over_records import model_facts, plan_from, plan_over_records
 from discreet.session.own_model import importable_name
 
 # Every number is left to the plan, which works it out from public ones.
@@ -307,15 +307,16 @@ def plan_without_data(config: Config) -> Plan:
             f"'{key}' must name every silo with its public bound on {counted}s, "
             f"as in {{ north = 500, south = 300, west = 400 }}; got {capacity}."
         )
+    model, start = model_facts(config, shape.features, shape.num_classes)
     facts = federation_facts(
         tuple(sorted(capacity)),
         feature_shape=shape.features,
         num_classes=shape.num_classes,
         feature_norm_bound=shape.norm_bound,
-        model=model_facts(config, shape.features, shape.num_classes),
+        model=model,
         map_answers=shape.map_answers,
     )
-    return make_plan(config, facts)
+    return plan_from(config, facts, start)
 
 
 def _shape(config: Config) -> _Shape:

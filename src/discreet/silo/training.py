@@ -16,6 +16,7 @@ from discreet.errors import DiscreetError, PrivacyViolation, in_words
 from discreet.kinds.timetable import Turn
 from discreet.plan import Plan, filled
 from discreet.plan.order import PREPARATION
+from discreet.plan.start import LARGEST_WEIGHT
 from discreet.randomness import RandomSource
 from discreet.rounds import contribute, part_source, round_rotation, round_training, silo_source
 from discreet.rounds.engine import context_of
@@ -33,10 +34,6 @@ from discreet.silo.state import SiloState
 
 # From these states a session goes back to READY only by releasing shares.
 _RELEASING = (ClientState.MASKED, ClientState.CONFIRMED)
-
-LARGEST_WEIGHT = 2.0**40
-"""Largest weight of a model that a silo trains from: far above what training reaches, and low enough that a
-product of three weights stays a float32, whose range ends at 2^128."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,13 @@ from discreet.plan import filled, part_of_sum, sum_terms, wire_terms
 from discreet.plan.counted import contributions_of
 from discreet.plan.guaranteed import against
 from discreet.plan.order import EVALUATION
+from discreet.plan.start import LARGEST_WEIGHT
 from discreet.rounds import RoundOrder
 from discreet.rounds.judging import noise_variance
 from discreet.secagg import Stage
 from discreet.silo.check import dry_run
 from discreet.silo.policy import Charge, load_policy
 from discreet.silo.requests import Refused
-from discreet.silo.training import LARGEST_WEIGHT
 from tests.engines.conftest import DirectWire, SmallConsortium
 from tests.engines.flower.one_process import (
     asked_again_and_again,

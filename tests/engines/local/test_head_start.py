@@ -20,11 +20,13 @@ from discreet.cli.app import app
 from discreet.config import parse_config
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
 from discreet.engines.local import Prepared, prepare, run
-from discreet.errors import ConfigurationError, PrivacyViolation
+from discreet.errors import ConfigurationError
 from discreet.models import flatten
 from discreet.models.public_weights import PublicWeights
+from discreet.plan.public_model import public_model
 from discreet.released import load_model
 from discreet.report.facts import plan_facts
+from discreet.session import plan_without_data
 from discreet.session.finish import finish
 from discreet.silo.check import dry_run
 from discreet.silo.policy import PolicyRefusal, load_policy
@@ -116,12 +118,45 @@ def test_a_file_that_does_not_fit_is_refused(
     assert "\n" not in str(caught.value)
 
 
-def test_weights_too_long_for_rounding_are_refused_by_every_silo(
-    document: dict[str, Any], tmp_path: Path
+FAST = {"kind": "stable-steps", "learning_rate": 0.1, "records_per_step": 16}
+SLOW = {"kind": "stable-steps", "learning_rate": 1e-4, "steps": 4}
+TOO_LONG = "'model.pretrained' must begin at weights short enough .* Begin at shorter weights"
+TOO_LARGE = r"'model.pretrained' must begin at weights of at most 1\.09951e\+12 in absolute value; got 1e\+13"
+
+
+@pytest.mark.parametrize(
+    ("training", "scale", "message"),
+    [
+        ({"local": FAST}, 1e11, TOO_LONG),
+        ({"local": SLOW}, 1e8, TOO_LONG),
+        ({"local": SLOW | {"decay": 1e-3}}, 1e5, "in round 2"),
+        ({"local": {"kind": "single-step"}}, 2.5e12, TOO_LARGE),
+    ],
+)
+def test_weights_that_no_silo_could_train_from_are_refused_when_planning(
+    document: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    training: dict[str, Any],
+    scale: float,
+    message: str,
 ) -> None:
-    document["model"]["pretrained"] = pretrained(tmp_path, weight=HEAD * np.float32(1e12))
-    with pytest.raises(PrivacyViolation, match="start from shorter weights"):
-        run(parse_config(document), tmp_path / "run")
+    """By whoever plans, from records or without any, simulates, or is shown such a plan as a silo."""
+    document["training"] |= training
+    if training["local"]["kind"] == "single-step":
+        document["privacy"]["clip_norm"] = 1.0
+    assert prepared(document).plan.guarantees
+    document["model"]["pretrained"] = pretrained(tmp_path, weight=HEAD * np.float32(scale))
+    config = parse_config(document)
+    for plan in (prepare, plan_without_data):
+        with pytest.raises(ConfigurationError, match=message) as caught:
+            plan(config)
+        assert "\n" not in str(caught.value)
+    monkeypatch.setattr("discreet.engines.local.job.require_start", lambda *_: None)
+    forged = prepare(config).plan
+    with pytest.raises(ConfigurationError, match=message):
+        public_model(forged)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.service import serve_training
 from discreet.errors import NotEnoughSurvivors
 from discreet.plan import Plan
+from discreet.plan.start import LARGEST_WEIGHT
 from discreet.privacy.ledger import read_ledger
 from discreet.randomness import SeededRandom
 from discreet.rounds import Contribution, RoundOrder, contribute
@@ -26,7 +27,6 @@ from discreet.silo.check import dry_run
 from discreet.silo.policy import load_policy
 from discreet.silo.requests import Joined, Propose, Refused, Replied, Reply, encode
 from discreet.silo.silo import Surroundings, open_silo
-from discreet.silo.training import LARGEST_WEIGHT
 from tests.engines.conftest import DirectWire, SmallConsortium
 
 PATIENCE = 0.05

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from _thread import start_new_thread
 from threading import Barrier, Event, get_ident
 from typing import Any
@@ -56,3 +58,40 @@ def test_work_that_no_thread_is_left_for_is_done_all_the_same(
     monkeypatch.setattr("discreet.secagg.side_by_side.start_new_thread", start)
     side_by_side(done.append, 3)
     assert sorted(done) == [0, 1, 2]
+
+
+def test_an_interruption_comes_out_when_all_have_ended() -> None:
+    """Of a thread that waits, and twice: whoever presses Ctrl-C does so again."""
+    waiting, ended = get_ident(), []
+
+    def work(number: int) -> None:
+        if number == 0:
+            return
+        for _ in range(2):
+            time.sleep(0.05)
+            signal.pthread_kill(waiting, signal.SIGINT)
+        time.sleep(0.05)
+        ended.append(number)
+
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(work, 2)
+    assert ended == [1]
+
+
+def test_an_interruption_right_after_a_start_leaves_no_thread_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended = []
+
+    def work(number: int) -> None:
+        time.sleep(0.05)
+        ended.append(number)
+
+    def start(*work: Any) -> int:
+        start_new_thread(*work)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("discreet.secagg.side_by_side.start_new_thread", start)
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(work, 3)
+    assert ended == [1]

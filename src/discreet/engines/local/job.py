@@ -37,6 +37,7 @@ from discreet.plan import (
 from discreet.plan.follows import require_follows
 from discreet.plan.over_records import Planned, facts_of, records_of
 from discreet.plan.public_model import made_model
+from discreet.plan.start import require_start
 from discreet.plan.untuned import settled
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import LedgerWriter, Spending, spending
@@ -184,6 +185,8 @@ def prepare(
         _require_facts(agreed, facts)
         plan = replace(agreed, config=settled(config, facts))
         require_follows(plan)
+    if config.ask is None:
+        require_start(plan, flatten(model))
     check_dropouts(plan, config.run.dropouts)
     _require_a_record(federation)
     require_rows_alike_for(plan, model.to(device), facts.silos)
