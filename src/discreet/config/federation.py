@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,10 @@ from discreet.data import (
     table_columns,
 )
 from discreet.data.dialect import COMMAS, Dialects
+from discreet.data.function_source import returned_by
 from discreet.data.headers import miswritten
 from discreet.data.labels import NUMBER
+from discreet.data.map_answers import MapAnswers
 from discreet.data.names import expanded, has_pattern
 from discreet.data.persons import PersonRule
 from discreet.data.split import Side
@@ -178,6 +180,7 @@ def federation_of(
     exchanged: bool = False,
     by_silo: Mapping[str, Any] | None = None,
     cache: Path | None = None,
+    require_answers: Callable[[MapAnswers], None] | None = None,
 ) -> Federation:
     """Loads the federation that a config names.
 
@@ -187,9 +190,12 @@ def federation_of(
         exchanged: whether neighbours differ in a record that is exchanged; see `load_federation`.
         by_silo: what each silo holds, where the config's source is ``memory``.
         cache: folder where a silo keeps the features that a network made of its records; None keeps none.
+        require_answers: raises for what another feature map than was planned says of public records; asked
+            before a record is mapped.
 
     Raises:
         DataError: one line that says what is wrong with the source.
+        OwnCodeFailed: if a source ``module:function`` fails, or gives what the transform does not take.
         ConfigurationError: if the transform cannot be applied.
     """
     federation = load_federation(
@@ -215,7 +221,15 @@ def federation_of(
     weights = PublicWeights(path, None if stated is None else stated.sha256)
     # Beside those of all records, which are removed with them.
     kept = cache / data.asked if cache is not None and data.asked == "held-out" else cache
-    return transformed(federation, data.transform, data.feature_norm_bound, weights, kept)
+    with returned_by(data.source):
+        return transformed(
+            federation,
+            data.transform,
+            data.feature_norm_bound,
+            weights,
+            kept,
+            require_answers=require_answers,
+        )
 
 
 def _partition(data: DataConfig) -> Partition | None:

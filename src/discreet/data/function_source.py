@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from discreet.data.federation import Federation
 from discreet.data.table import nearest_hint
-from discreet.errors import DataError, in_words
+from discreet.errors import ConfigurationError, DataError, in_words
 
 
 class OwnCodeFailed(DataError):
@@ -28,11 +29,11 @@ def returned_by(source: object) -> Iterator[None]:
     """Takes what is found wrong with the records of a ``module:function`` for a failure of that function.
 
     Raises:
-        OwnCodeFailed: in place of a `DataError`, where the source is one.
+        OwnCodeFailed: in place of a `ConfigurationError`, where the source is one.
     """
     try:
         yield
-    except DataError as error:
+    except ConfigurationError as error:
         if is_reference(source):
             raise OwnCodeFailed(str(error)) from error
         raise
@@ -42,26 +43,23 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
     """Imports ``module:function`` and calls it with ``test_fraction`` and ``split_seed``.
 
     Raises:
-        DataError: if it cannot be imported.
-        OwnCodeFailed: if it raises an exception, would end the program, or does not return a `Federation`.
+        DataError: if there is no such module.
+        OwnCodeFailed: if anything else goes wrong: the module may read records when it is imported, and have
+            a function or none by what they hold; the function raises an exception, would end the program, or
+            does not return a `Federation`.
     """
     module_name, _, function_name = reference.partition(":")
     try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise DataError(
-            f"the data source {reference!r} must name an importable module; there is none named "
-            f"{error.name!r}. Install it, or add its folder to PYTHONPATH."
-        ) from None
-    function = getattr(module, function_name, None)
-    if not callable(function):
-        raise DataError(
-            f"the data source {reference!r} must name a function of {module_name}; {function_name!r} is none."
-            f"{nearest_hint(function_name, [name for name in vars(module) if not name.startswith('_')])}"
-        )
-    try:
+        function = _function(module_name, function_name)
         federation = function(test_fraction=test_fraction, split_seed=split_seed)
+    except OwnCodeFailed:
+        raise
     except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
+            raise DataError(
+                f"the data source {reference!r} must name an importable module; there is none named "
+                f"{error.name!r}. Install it, or add its folder to PYTHONPATH."
+            ) from None
         what = f"{'called' if isinstance(error, SystemExit) else 'raised'} {in_words(error).rstrip('.')}"
         raise OwnCodeFailed(
             f"the data source {reference!r} must return a Federation whatever its records hold; it {what}."
@@ -71,3 +69,15 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
             f"the data source {reference!r} must return a Federation; got {type(federation).__name__}."
         )
     return federation
+
+
+def _function(module_name: str, function_name: str) -> Callable[..., Any]:
+    module = importlib.import_module(module_name)
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise OwnCodeFailed(
+            f"{function_name!r} of {module_name}, the data source, must be a function; it is none."
+            f"{nearest_hint(function_name, [name for name in vars(module) if not name.startswith('_')])}"
+        )
+    found: Callable[..., Any] = function
+    return found

@@ -16,6 +16,10 @@ from discreet.errors import ConfigurationError
 from discreet.randomness import SeededRandom
 
 _RANGES = ((0.0, 1.0), (0.0, 1.0), (-1.0, 1.0), (0.0, 0.01), (0.0, 30.0), (-30.0, 30.0))
+_WHOLE = (1, 9, 255)
+"""The largest whole number of a record: an answer of yes or no, a digit or short code, a byte."""
+
+_RECORDS = len(_RANGES) + len(_WHOLE)
 _SUMS = 8
 _RELATIVE = 1e-3  # machines differ by some 1e-6 of a network's largest answer
 _ABSOLUTE = 1e-4  # of the constant feature, which is 1
@@ -51,15 +55,19 @@ class MapAnswers:
                 f"'facts.map_answers.record_shape' must be 1 to {_MOST_AXES} positive lengths of product "
                 f"{_LARGEST_RECORD} at most; got {shown(str(shape), 100)}. Plan again."
             )
-        if not (len(self.answers) == len(_RANGES) * _SUMS and all(map(math.isfinite, self.answers))):
+        if not (len(self.answers) == _RECORDS * _SUMS and all(map(math.isfinite, self.answers))):
             raise ConfigurationError(
-                f"'facts.map_answers.answers' must be {len(_RANGES) * _SUMS} finite numbers; got "
+                f"'facts.map_answers.answers' must be {_RECORDS * _SUMS} finite numbers; got "
                 f"{len(self.answers)}. Plan again."
             )
 
     @classmethod
     def of(cls, feature_map: Callable[[Float32s], Float32s], record_shape: tuple[int, ...]) -> Self:
         """Asks a map about the public records of a shape, one at a time.
+
+        Raises:
+            ConfigurationError: if the map answers zeros to all of them, as one does that fails: nothing would
+                tell its code from other code.
 
         Example:
             >>> twice = MapAnswers.of(lambda records: 2 * records, (3,))
@@ -68,13 +76,20 @@ class MapAnswers:
             False
         """
         draw = SeededRandom(0).derive("feature map")
-        rows = list[Float32s]()
-        for low, high in _RANGES:
-            record = low + (high - low) * draw.uniform(math.prod(record_shape))
+        rows, length = list[Float32s](), math.prod(record_shape)
+        records = [low + (high - low) * draw.uniform(length) for low, high in _RANGES]
+        records += [np.floor((largest + 1) * draw.uniform(length)) for largest in _WHOLE]
+        for record in records:
             (found,) = feature_map(record.astype(np.float32).reshape(1, *record_shape))
             # As training has them.
             rows.append(np.nan_to_num(found.ravel(), nan=0.0, posinf=0.0, neginf=0.0))
         features = np.array(rows, dtype=np.float64)
+        if not features.any():
+            raise ConfigurationError(
+                "the feature map must answer public records, which tell its code from other code; for all "
+                f"of them it raised, or gave zeros. Let it take records of shape {record_shape} that hold "
+                f"numbers of 0 to 1, or whole ones of 0 to {_WHOLE[0]}, {_WHOLE[1]} or {_WHOLE[2]}."
+            )
         sums = [
             features @ (1.0 - 2.0 * (draw.words(features.shape[1]) & 1).astype(np.float64))
             for _ in range(_SUMS)
@@ -85,7 +100,7 @@ class MapAnswers:
         """Says where another map answers otherwise by more than machines differ; None if nowhere."""
         if other.record_shape != self.record_shape:
             return f"it takes records of shape {other.record_shape}, and not {self.record_shape}"
-        stated, found = (np.reshape(one.answers, (len(_RANGES), _SUMS)) for one in (self, other))
+        stated, found = (np.reshape(one.answers, (_RECORDS, _SUMS)) for one in (self, other))
         allowed = _RELATIVE * np.abs(stated).max(axis=1, keepdims=True) + _ABSOLUTE
         excess = np.abs(found - stated) - allowed
         if not (excess > 0.0).any():
@@ -108,10 +123,15 @@ def require_planned_map(name: str, stated: MapAnswers | None, found: MapAnswers)
     if stated is None:
         raise unplanned(name)
     if (difference := stated.unlike(found)) is not None:
-        raise ConfigurationError(
-            f"{_without_folder(name)!r} must be the feature map that the plan was made with; {difference}. "
-            "Take the code and the versions that planned it, or plan again."
-        )
+        raise another_map(name, difference)
+
+
+def another_map(name: str, difference: str = "it is another one") -> ConfigurationError:
+    """Returns the refusal of a map that is not the planned one; a server is told of no difference."""
+    return ConfigurationError(
+        f"{_without_folder(name)!r} must be the feature map that the plan was made with; {difference}. "
+        "Take the code and the versions that planned it, or plan again."
+    )
 
 
 def unplanned(name: str) -> ConfigurationError:

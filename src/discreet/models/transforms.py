@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,6 +35,8 @@ def transformed(
     norm_bound: float | None,
     weights: PublicWeights | None = None,
     cache: Path | None = None,
+    *,
+    require_answers: Callable[[MapAnswers], None] | None = None,
 ) -> Federation:
     """Returns the federation with every record mapped.
 
@@ -44,6 +47,8 @@ def transformed(
         norm_bound: that features are scaled to, 1 if None; networks on top of maps have none.
         weights: the public weights of a network, which a map by a network needs.
         cache: folder where a silo keeps the features that a network with stated weights made.
+        require_answers: raises for the answers of another map than was planned; asked before a record is
+            mapped, or its features are looked for in the cache.
 
     Raises:
         ConfigurationError: if the map cannot be applied.
@@ -53,10 +58,12 @@ def transformed(
     if not isinstance(found, OwnMap | FrozenMap):  # which hear of one record at a time
         rows = CHUNK if found is centred_pixels else PIECE
         require_map_alike(transform, found, rows, federation.feature_shape)
+    answers = _answers(found, federation.feature_shape) if is_own(transform) else None
+    if answers is not None and require_answers is not None:
+        require_answers(answers)
     kept = None
     if cache is not None and isinstance(found, FrozenMap):
-        kept = FeatureCache(cache, f"{found.made_of} {bound!r} {__version__}")
-    answers = _answers(found, federation.feature_shape) if is_own(transform) else None
+        kept = FeatureCache(cache, f"{found.made_of} {answers} {bound!r} {__version__}")
     made = mapped(federation, found, bound, kept)
     return dataclasses.replace(made, warnings=(*made.warnings, *_unusable(found)), map_answers=answers)
 

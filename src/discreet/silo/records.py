@@ -7,6 +7,7 @@ usable or left out by a public rule, and the owner is told how often.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,9 +17,9 @@ from discreet.config.data import WRITTEN
 from discreet.config.federation import federation_of, table_shape
 from discreet.config.partition import ColumnPartition
 from discreet.data import Federation, Records, load_federation
-from discreet.data.function_source import returned_by
+from discreet.data.function_source import is_reference, returned_by
 from discreet.data.labels import NUMBER
-from discreet.data.map_answers import require_planned_map
+from discreet.data.map_answers import MapAnswers, another_map, require_planned_map
 from discreet.data.table_files import TABLES
 from discreet.errors import ConfigurationError, DataError
 from discreet.plan import Plan
@@ -65,10 +66,16 @@ def load_records(
     """
     _check_rules(source, plan, silo)
     _require_columns(source, plan, silo)
-    federation = _federation(source, plan, silo, written, cache)
+    own = source.removeprefix(REHEARSED).removeprefix(":") or plan.data.source
+    require_answers = partial(_require_answers, plan, own)
+    federation = _federation(
+        source, plan, silo, written=written, cache=cache, require_answers=require_answers
+    )
     for line in federation.warnings:
         note(line)
-    with returned_by(source.removeprefix(REHEARSED).removeprefix(":") or plan.data.source):
+    with returned_by(own):
+        if federation.map_answers is not None:  # the owner's own function gives features by itself
+            require_answers(federation.map_answers)
         _check_facts(federation, plan, silo)
     if silo not in federation.silo_names:
         # A function that makes silos of its records makes none for a silo that has none.
@@ -113,11 +120,6 @@ def nothing(plan: Plan) -> Records:
 def _check_facts(federation: Federation, plan: Plan, silo: str) -> None:
     """Compares what the source promises of every record with what the plan rests on."""
     facts, bound = plan.facts, federation.feature_norm_bound
-    if federation.map_answers is not None:  # the owner's own function gives features by itself
-        try:
-            require_planned_map(str(plan.data.transform), facts.map_answers, federation.map_answers)
-        except ConfigurationError as error:
-            raise PolicyRefusal(RefusalCode.PLAN, str(error)) from None
     if federation.feature_shape != facts.feature_shape:
         raise DataError(
             f"{silo}: every record must have the plan's shape {facts.feature_shape}; "
@@ -142,8 +144,33 @@ def _check_facts(federation: Federation, plan: Plan, silo: str) -> None:
         )
 
 
+def _require_answers(plan: Plan, source: object, found: MapAnswers) -> None:
+    """Refuses a feature map other than the planned one, without a number that it answers.
+
+    Raises:
+        PolicyRefusal: if the map is another; its note, for the owner alone, says where it differs.
+        ConfigurationError: in its place if the source is the owner's function, whose failure it is.
+    """
+    name, stated = plan.data.transform or str(source), plan.facts.map_answers
+    try:
+        require_planned_map(name, stated, found)
+    except ConfigurationError as error:
+        if is_reference(source):
+            raise
+        refusal = PolicyRefusal(RefusalCode.PLAN, str(error if stated is None else another_map(name)))
+        if stated is not None:
+            refusal.add_note(str(error))
+        raise refusal from None
+
+
 def _federation(
-    source: str, plan: Plan, silo: str, written: Mapping[str, str], cache: Path | None = None
+    source: str,
+    plan: Plan,
+    silo: str,
+    *,
+    written: Mapping[str, str],
+    cache: Path | None,
+    require_answers: Callable[[MapAnswers], None],
 ) -> Federation:
     data = plan.data
     exchanged = plan.release.neighboring is NeighboringRelation.REPLACE_ONE
@@ -174,4 +201,10 @@ def _federation(
             split_seed=data.split_seed,
             record_capacity=data.record_capacity,
         )
-    return federation_of(data.model_copy(update=update), silo=own, exchanged=exchanged, cache=cache)
+    return federation_of(
+        data.model_copy(update=update),
+        silo=own,
+        exchanged=exchanged,
+        cache=cache,
+        require_answers=require_answers,
+    )

@@ -186,6 +186,8 @@ class Silo:
             return self._answer(request)
         except PolicyRefusal as refusal:
             code, reason = refusal.code, str(refusal)
+            for note in getattr(refusal, "__notes__", ()):  # for the owner alone
+                log(note)
         except DataError as error:
             log(f"refused: {error}")
             code, reason = (

@@ -156,6 +156,8 @@ def test_a_rehearsing_silo_finds_records_and_weights_by_its_policy(
     with pytest.raises(PolicyRefusal, match="must be the feature map that the plan was made with") as refused:
         dry_run(load_policy(folder / "silos" / silo / "policy.toml"), plan)
     assert refused.value.code is RefusalCode.PLAN
+    assert "answers public record" not in str(refused.value), "which a server is shown"
+    assert "it answers public record" in refused.value.__notes__[0]
     assert str(tmp_path) not in str(refused.value)
     assert found.records
 

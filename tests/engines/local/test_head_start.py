@@ -19,8 +19,8 @@ import discreet
 from discreet.cli.app import app
 from discreet.config import parse_config
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
-from discreet.engines.local import Prepared, prepare, run
-from discreet.errors import ConfigurationError
+from discreet.engines.local import Prepared, job, prepare, run
+from discreet.errors import ConfigurationError, PrivacyViolation
 from discreet.models import flatten
 from discreet.models.public_weights import PublicWeights
 from discreet.plan.public_model import public_model
@@ -279,6 +279,19 @@ def test_nothing_is_measured_of_a_head_from_zero_or_without_leave(
     out = trained(document, tmp_path / "run")
     assert "start" not in json.loads((out / "result.json").read_text())
     assert list(verify(out))
+
+
+def test_a_training_that_began_elsewhere_than_at_the_stated_weights_is_seen_with_the_file(
+    document: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan is honest; the ledger names what the first release started from."""
+    honest = job.initial_state
+    with monkeypatch.context() as forged:
+        forged.setattr(job, "initial_state", lambda plan, weights: honest(plan, np.float32(0.5) * weights))
+        out = trained(document, tmp_path / "run")
+    assert "NOT COMPARED" in verified(out)
+    with pytest.raises(VerificationFailure, match="must start from the plan's initial weights"):
+        verified(out, weights=Path(document["model"]["pretrained"]["file"]))
 
 
 def test_what_a_training_released_is_a_file_to_begin_at(document: dict[str, Any], tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from discreet.data import Federation, Silo
+from discreet.data.map_answers import MapAnswers
 from discreet.data.records import Records
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.service import serve_training
@@ -237,6 +238,10 @@ RETURNED: dict[str, tuple[Any, str]] = {
     "nothing": (None, "must return a Federation; got NoneType"),
     "a column more, for a text not seen before": (made_by_hand(5), "must have the plan's shape"),
     "as many classes as labels": (made_by_hand(4, num_classes=3), "at most the plan's 2 classes; got 3"),
+    "another feature map": (
+        made_by_hand(4, map_answers=MapAnswers.of(lambda records: -4711 * records, (3,))),
+        "'own_records:records' answers to public records",
+    ),
     "the largest norm": (made_by_hand(4, feature_norm_bound=2.0), "L2 norm at most 1.0, as the plan says"),
 }
 
@@ -249,12 +254,73 @@ def test_no_answer_says_what_code_of_the_owner_returned(
     module.__dict__["records"] = lambda **_: returned
     monkeypatch.setitem(sys.modules, "own_records", module)
     consortium, log = tables(source="own_records:records")
-    folder = consortium.folder.server.path
-    plan, allow_list = ((folder / name).read_bytes() for name in ("plan.json", "allow-list.json"))
-    reply = consortium.silos[consortium.node(VICTIM)].handle(Propose(1, bytes(32), plan, allow_list))
-    assert isinstance(reply, Joined)
+    assert isinstance(proposed(consortium), Joined)
     told = [line for line in log if "takes part without any" in line]
     assert [words in line for line in told] == [True] * bool(words)
+
+
+IMPORTED = {
+    "raises": ("raise ValueError('patient 7')", "ValueError: patient 7"),
+    "finds the records wrong": (
+        "from discreet.errors import DataError\nraise DataError('patient 7')",
+        "DataError: patient 7",
+    ),
+    "ends the program": ("import sys\nsys.exit('patient 7')", "sys.exit(patient 7)"),
+    "lacks a codec": ("import codec_of_patient_7", "No module named 'codec_of_patient_7'"),
+    "has no function for them": ("records = None", "must be a function; it is none"),
+    "is asked for it": ("def __getattr__(name):\n    raise KeyError('patient 7')", "KeyError: 'patient 7'"),
+}
+
+
+@pytest.mark.parametrize(("code", "words"), IMPORTED.values(), ids=IMPORTED)
+def test_no_answer_says_what_a_module_of_the_owner_does_when_it_is_imported(
+    tables: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str, words: str
+) -> None:
+    (tmp_path / "imported_records.py").write_text(f"{code}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.delitem(sys.modules, "imported_records", raising=False)
+    consortium, log = tables(source="imported_records:records")
+    assert isinstance(proposed(consortium), Joined)
+    sys.modules.pop("imported_records", None)
+    assert sum("takes part without any" in line and words in line for line in log) == 1
+
+
+@pytest.mark.parametrize("module", ["no_such_records", "no_such_package.records"])
+def test_a_module_that_is_not_there_is_refused(tables: Callable[..., Any], module: str) -> None:
+    consortium, log = tables(source=f"{module}:records")
+    reply = proposed(consortium)
+    assert isinstance(reply, Refused)
+    assert reply.code == "data"
+    assert any(f"there is none named '{module.partition('.')[0]}'" in line for line in log)
+
+
+def test_what_a_feature_map_answers_stays_in_the_silos_log(
+    tables: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from discreet.silo import records, silo
+
+    consortium, log = tables()
+    stated, found = (MapAnswers.of(lambda x, by=by: by * x, (3,)) for by in (1, -4711))
+    plan = consortium.plan
+    plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, map_answers=stated))
+
+    def refusing(*_: object, **__: object) -> None:
+        records._require_answers(plan, "csv:own.csv", found)
+
+    monkeypatch.setattr(silo, "load_records", refusing)
+    reply = proposed(consortium)
+    assert isinstance(reply, Refused)
+    assert (reply.code, "it is another one. Take the code" in reply.reason) == ("plan", True)
+    assert "answers public record" not in reply.reason
+    assert sum("it answers public record" in line for line in log) == 1
+
+
+def proposed(consortium: SmallConsortium) -> Reply:
+    """Returns what the watched silo answers to a proposal."""
+    folder = consortium.folder.server.path
+    plan, allow_list = ((folder / name).read_bytes() for name in ("plan.json", "allow-list.json"))
+    return consortium.silos[consortium.node(VICTIM)].handle(Propose(1, bytes(32), plan, allow_list))
 
 
 @pytest.mark.parametrize(

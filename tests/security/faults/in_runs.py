@@ -87,6 +87,16 @@ IN_RUNS = (
         (FORGED,),
     ),
     Mutant(
+        "where a head began is never compared",
+        VERIFY + "models.py",
+        "known = evidence.weights is not None or evidence.run.plan.model.begins is None",
+        "known = False",
+        (
+            "tests/engines/local/test_head_start.py::"
+            "test_a_training_that_began_elsewhere_than_at_the_stated_weights_is_seen_with_the_file",
+        ),
+    ),
+    Mutant(
         "a training goes on from weights that the ledger does not name",
         VERIFY + "models.py",
         "if entry.started_from != again:",

@@ -7,6 +7,7 @@ from tests.security.faults.mutant import LIARS, POLICY, SILO, Mutant, attack
 EACH_SIDE = "tests/engines/silo/test_limits.py::test_each_side_may_be_tried_again_once_and_no_more"
 SILENCE = "tests/engines/silo/test_silence.py"
 FEATURES = "tests/engines/local/test_features.py"
+FROZEN = "tests/unit/models/test_frozen_map.py::test_a_silo_keeps_and_finds_features_of_the_planned_map_alone"
 
 IN_SILOS = (
     Mutant(
@@ -267,9 +268,51 @@ IN_SILOS = (
     Mutant(
         "another feature map than was planned",
         SILO + "records.py",
-        "if federation.map_answers is not None:",
-        "if False:",
+        "require_planned_map(name, stated, found)",
+        "pass",
         (FEATURES + "::test_a_rehearsing_silo_finds_records_and_weights_by_its_policy",),
+    ),
+    Mutant(
+        "what a feature map answers is told to the server",
+        SILO + "records.py",
+        "str(error if stated is None else another_map(name))",
+        "str(error)",
+        (SILENCE + "::test_what_a_feature_map_answers_stays_in_the_silos_log",),
+    ),
+    Mutant(
+        "a feature map of the owner's function is refused",
+        SILO + "records.py",
+        "        if is_reference(source):",
+        "        if False:",
+        (SILENCE + "::test_no_answer_says_what_code_of_the_owner_returned",),
+    ),
+    Mutant(
+        "any module that is missing is the owner's",
+        "src/discreet/data/function_source.py",
+        'if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):',
+        "if isinstance(error, ModuleNotFoundError):",
+        (SILENCE + "::test_no_answer_says_what_a_module_of_the_owner_does_when_it_is_imported",),
+    ),
+    Mutant(
+        "features are kept whatever a map answers",
+        "src/discreet/models/transforms.py",
+        'f"{found.made_of} {answers} {bound!r}',
+        'f"{found.made_of} {bound!r}',
+        (FROZEN,),
+    ),
+    Mutant(
+        "records are mapped before the map is compared",
+        "src/discreet/models/transforms.py",
+        "if answers is not None and require_answers is not None:",
+        "if False:",
+        (FROZEN,),
+    ),
+    Mutant(
+        "a feature map that answers nothing is pinned",
+        "src/discreet/data/map_answers.py",
+        "if not features.any():",
+        "if False:",
+        ("tests/unit/data/test_map_answers.py::test_a_map_that_answers_nothing_is_refused",),
     ),
     Mutant(
         "a feature map whose rows depend on their company",

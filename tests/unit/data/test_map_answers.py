@@ -61,7 +61,7 @@ def test_what_machines_differ_by_is_not(apart: float, scale: float) -> None:
         lambda records: network(np.minimum(records, 1.0)),
         lambda records: network(records[:, ::-1]),
         lambda records: network(np.rint(records)),
-        lambda records: 0.0 * network(records),
+        lambda _: np.full((1, 9), 0.5, np.float32),
     ],
 )
 def test_other_code_is_seen(other: Map) -> None:
@@ -86,11 +86,34 @@ def test_a_refusal_names_the_map_and_leads_on() -> None:
     require_planned_map("map:m:f", answers(network), answers(network))
 
 
+def of_whole_numbers(network: Map) -> Map:
+    """As a map of the user's own that raises for other records, which get zeros."""
+
+    def found(records: Float32s) -> Float32s:
+        whole = (records == np.rint(records)).all() and (records >= 0).all()
+        return network(records) if whole else 0.0 * network(records)
+
+    return found
+
+
+def test_a_map_of_whole_numbers_alone_is_told_from_others() -> None:
+    one, other = (answers(of_whole_numbers(found)) for found in (network, lambda x: -7 * network(x)))
+    assert "it answers public record" in (one.unlike(other) or "")
+
+
+@pytest.mark.parametrize("found", [0.0, np.nan])
+def test_a_map_that_answers_nothing_is_refused(found: float) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"raised, or gave zeros\. Let it .*\(2, 3\) .* 0 to 1, 9 or 255"
+    ):
+        answers(lambda _: np.full((1, 9), found, np.float32))
+
+
 @pytest.mark.parametrize(
-    ("shape", "sums"), [((), 48), ((0, 3), 48), ((1 << 13, 1 << 13), 48), ((2, 3), 47), ((2, 3), 0)]
+    ("shape", "sums"), [((), 72), ((0, 3), 72), ((1 << 13, 1 << 13), 72), ((2, 3), 71), ((2, 3), 0)]
 )
 def test_answers_of_another_form_are_refused(shape: tuple[int, ...], sums: int) -> None:
     with pytest.raises(ConfigurationError, match=r"'facts\.map_answers\.(record_shape|answers)' must be"):
         MapAnswers(shape, (0.0,) * sums)
-    with pytest.raises(ConfigurationError, match="48 finite numbers"):
-        MapAnswers((2,), (float("inf"),) * 48)
+    with pytest.raises(ConfigurationError, match="72 finite numbers"):
+        MapAnswers((2,), (float("inf"),) * 72)

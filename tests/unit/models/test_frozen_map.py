@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import signal
 import stat
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,16 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from discreet.config import parse_data
+from discreet.config import parse_config, parse_data
 from discreet.config.federation import federation_of
 from discreet.data.feature_cache import FeatureCache
+from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError
 from discreet.models.frozen_map import FrozenMap
 from discreet.models.public_weights import PublicWeights
 from discreet.models.transforms import PublicMap
+from discreet.silo.policy import PolicyRefusal
+from discreet.silo.records import load_records
 
 HERE = "tests.unit.models.test_frozen_map"
 RECORDS = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
@@ -79,7 +82,7 @@ def no_vector(feature_shape: tuple[int, ...]) -> nn.Module:
     return nn.Sequential(Picky(), nn.Unflatten(1, (2, 1)))
 
 
-instance, part = nn.Linear(3, 2), functools.partial(picky)
+instance, part = nn.Linear(3, 2), partial(picky)
 
 
 def sha256(path: Path) -> str:
@@ -187,7 +190,7 @@ def document(tmp_path: Path, weights: PublicWeights) -> dict[str, Any]:
     }
 
 
-PROBES = 17
+PROBES = 20
 
 
 def test_features_are_made_once_and_kept_for_their_owner_alone(
@@ -295,6 +298,62 @@ def one(shape):
 def two(shape):
     return Net(3, 2)
 """
+
+
+ENCODER = """
+from torch import nn
+from a_preparation import prepared
+
+class Net(nn.Linear):
+    def forward(self, records):
+        return super().forward(prepared(records))
+
+def made(shape):
+    return Net(3, 2)
+"""
+
+
+def test_a_silo_keeps_and_finds_features_of_the_planned_map_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both codes answer records above 0 alike, and other records otherwise."""
+
+    def code(of: str) -> None:
+        (tmp_path / "a_preparation.py").write_text(f"def prepared(records):\n    return {of}\n")
+        for name in ("a_preparation", "an_encoder"):
+            sys.modules.pop(name, None)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "an_encoder.py").write_text(ENCODER)
+    table = document(tmp_path, stored(tmp_path / "net.safetensors", nn.Linear(3, 2)))
+    table |= {
+        "partition": {"kind": "iid", "silos": 3},
+        "transform": "network:an_encoder:made",
+        "record_capacity": 40,
+    }
+    np.savez(tmp_path / "records.npz", x=-np.abs(np.tile(RECORDS, (8, 1))), y=np.arange(40) % 2)
+    code("records")
+    plan = prepare(
+        parse_config(
+            {
+                "data": table,
+                "training": {"rounds": 1, "local": {"kind": "stable-steps"}},
+                "privacy": {"epsilon": 8.0, "delta": 1e-5},
+            }
+        )
+    ).plan
+    read, kept = partial(load_records, table["source"], plan, plan.facts.silos[0]), tmp_path / "kept"
+    code("records.clamp(min=0)")
+    with pytest.raises(PolicyRefusal, match="must be the feature map that the plan was made with"):
+        read(cache=kept)
+    assert not kept.exists(), "no record was mapped"
+    other = federation_of(parse_data(table | {"partition": None}), silo=plan.facts.silos[0], cache=kept)
+    code("records")
+    found = read(cache=kept).features
+    np.testing.assert_array_equal(found, read().features)
+    assert not np.array_equal(found, other.silos[0].train.features[: len(found)])
 
 
 def test_what_decides_features_decides_where_they_are_kept(
