@@ -109,6 +109,11 @@ class MapAnswers:
         return f"it answers public record {place[0] + 1} by {found[place]:.4g}, and not {stated[place]:.4g}"
 
 
+def is_own(transform: str) -> bool:
+    """Says whether a map's code or weights are somebody's own, so that nothing but its answers tells it."""
+    return ":" in transform
+
+
 def require_planned_map(name: str, stated: MapAnswers | None, found: MapAnswers) -> None:
     """Refuses a feature map that is not the one that a plan was made with.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from discreet.arrays import Float32s
 from discreet.data import Federation
 from discreet.data.feature_cache import FeatureCache
-from discreet.data.map_answers import MapAnswers, require_planned_map
+from discreet.data.map_answers import MapAnswers, is_own, require_planned_map
 from discreet.data.transform import CHUNK, mapped, mapped_records
 from discreet.errors import ConfigurationError
 from discreet.models.features import FeatureMap, centred_pixels, normalised_scattering, scattering_maps
@@ -66,11 +66,6 @@ def transformed(
         kept = FeatureCache(cache, f"{found.made_of} {answers} {bound!r} {__version__}")
     made = mapped(federation, found, bound, kept)
     return dataclasses.replace(made, warnings=(*made.warnings, *_unusable(found)), map_answers=answers)
-
-
-def is_own(transform: str) -> bool:
-    """Says whether a map's code or weights are somebody's own, so that nothing but its answers tells it."""
-    return ":" in transform
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 
 from discreet.config import Config
+from discreet.data.map_answers import is_own
 from discreet.errors import ConfigurationError
 from discreet.kinds import SiloSetting
 from discreet.mechanisms import NoiseFamily
@@ -68,6 +69,11 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
         raise ConfigurationError(
             "'data.asked' must not be \"training\" but in a preparation, which the plan makes; state "
             "'data.standardise'."
+        )
+    if facts.map_answers is not None and not is_own(config.data.transform or ""):
+        raise ConfigurationError(
+            "'facts.map_answers' must be left out where no map of one's own makes features; got answers with "
+            f"'data.transform' {config.data.transform!r}. Plan again."
         )
     return _made(settled(config, facts), facts)
 

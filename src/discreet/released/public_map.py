@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path, PurePath
 
-from discreet.data.map_answers import unplanned
+from discreet.data.map_answers import is_own, unplanned
 from discreet.errors import ConfigurationError
 from discreet.models.public_weights import PublicWeights
-from discreet.models.transforms import PublicMap, is_own
+from discreet.models.transforms import PublicMap
 from discreet.plan import Plan
 
 _NETWORKS = ("network", "onnx", "residual")

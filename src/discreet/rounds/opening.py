@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.plan import Plan
 from discreet.privacy.ledger import Completed, Intent, LedgerWriter, Lost, Opened, Resumed, Spending, spending
 from discreet.rounds.directory import RunDirectory, SavedState
-from discreet.rounds.judging import evaluated_from, stops
+from discreet.rounds.judging import best, evaluated_from, stops
 from discreet.rounds.record import read_record
 from discreet.rounds.state import Training, announced_digest, initial_state
+from discreet.rounds.written import survivors_completed, survivors_stated, written_state
 
 
 def open_ledger(
@@ -37,8 +42,9 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
     that a process died there is then on record. Nothing is appended either where the saved state is another.
     What a write that was killed left behind is removed.
 
-    The state that a release under way led to is in no line of the ledger yet, and taken as it is: but for its
-    model where the release was to change none, which its intent names.
+    The state that a release under way led to is in no line of the ledger yet. It must be one that the
+    plan's training writes, with survivors that were asked, and with the model that the intent names where the
+    release was to change none. Finite weights that a round led to are taken as they are.
 
     Raises:
         ConfigurationError: if a file of the directory is a link or a device, or holds another plan.
@@ -61,14 +67,14 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
         left.unlink()
     try:
         spent = spending(ledger.entries)
-        led_to = _led_to(plan, directory, spent.pending)
+        led_to = _led_to(plan, directory, spent)
         if spent.completed and led_to is None:
             directory.state_after(spent.completed[-1])
         if spent.pending is not None:
             _settle(ledger, spent.pending, led_to)
         if not finished(plan, directory, spending(ledger.entries)) or _without_metrics(directory, ledger):
             ledger.append(Resumed(plan.digest()))
-    except LedgerError:
+    except BaseException:
         ledger.close()
         raise
     return ledger
@@ -97,12 +103,14 @@ def finished(plan: Plan, directory: RunDirectory, spent: Spending) -> bool:
     return stops(plan, evaluated_from(directory.load_state().arrays))
 
 
-def _led_to(plan: Plan, directory: RunDirectory, pending: Intent | None) -> SavedState | None:
+def _led_to(plan: Plan, directory: RunDirectory, spent: Spending) -> SavedState | None:
     """Returns the saved state if it is the one that a release without an end led to.
 
     Raises:
-        LedgerError: if that release was to ask about a model, and the state has another one.
+        LedgerError: if that release was to ask about a model, and the state has another one; or it is a
+            state that the release leads to from nowhere.
     """
+    pending = spent.pending
     if pending is None or not directory.state.exists():
         return None
     saved = directory.load_state()
@@ -110,7 +118,33 @@ def _led_to(plan: Plan, directory: RunDirectory, pending: Intent | None) -> Save
         return None
     if not plan.order.trains(pending.release) and _before(plan, saved) != pending.started_from:
         raise LedgerError("state.safetensors must hold the model that the open release asks about; not so.")
+    if not _may_follow(plan, saved, spent.completed):
+        raise LedgerError(
+            f"state.safetensors must be a state that release {pending.release} of the plan can lead to; not "
+            "so. Take the file as it was written."
+        )
     return saved
+
+
+def _may_follow(plan: Plan, saved: SavedState, completed: Sequence[Completed]) -> bool:
+    """Says whether a training writes such a state, all finite, behind these releases and its own."""
+    made, timetable, asked = saved.made, plan.timetable, plan.facts.silos
+    if timetable is not None and plan.order.trains(made.release):
+        asked = tuple(turn.silo for turn in timetable.sums[made.release - 1].turns)
+    unique = set(made.survivors)
+    if not (unique <= set(asked) and plan.thresholds.min_survivors <= len(unique) == len(made.survivors)):
+        return False
+    state, arrays = written_state(plan, saved.arrays), saved.arrays
+    if state is None or not all(np.isfinite(one).all() for one in arrays.values()):
+        return False
+    if state.clip_norm is not None and not state.clip_norm > 0.0:
+        return False
+    every = (*completed, Completed(made.release, made.survivors, made.transcript, saved.digest))
+    return (
+        re.fullmatch(r"[0-9a-f]*", made.transcript) is not None
+        and survivors_stated(arrays) == survivors_completed(plan, every)
+        and (state.kept is None) == (best(plan, state.evaluated) is None)
+    )
 
 
 def _before(plan: Plan, saved: SavedState) -> str | None:
@@ -120,7 +154,7 @@ def _before(plan: Plan, saved: SavedState) -> str | None:
         after = initial_state(plan, saved.arrays["parameters"]).from_arrays(saved.arrays)
         before = replace(after, prepared=None) if plan.order.prepares(release) else after
         return announced_digest(plan, before, release)
-    except (KeyError, ValueError, TypeError, IndexError):  # arrays that no training wrote
+    except (KeyError, ValueError, TypeError, IndexError, ArithmeticError):  # arrays that no training wrote
         return None
 
 

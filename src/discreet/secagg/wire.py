@@ -63,13 +63,14 @@ def fixed_list(items: Sequence[bytes]) -> bytes:
 class Reader:
     """Reads fields in order; whatever does not fit is a `PeerProtocolError` with code ``malformed``.
 
-    Of a list with one entry for a client no more than ``clients`` entries are read.
+    Of a list with one entry for a client no more than ``clients`` entries are read. What is read is `bytes`,
+    whatever holds the message: a set is a key of `_indices`.
     """
 
     __slots__ = ("_at", "_clients", "_data")
 
     def __init__(self, data: bytes, *, clients: int = MAX_CLIENTS) -> None:
-        self._data = data
+        self._data = bytes(data)  # which copies no bytes
         self._at = 0
         self._clients = clients
 

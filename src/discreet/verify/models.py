@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load
 from torch import nn
@@ -20,13 +19,12 @@ from discreet.models import flatten, model_file, read_model_file
 from discreet.plan import make_plan
 from discreet.plan.public_model import public_model
 from discreet.privacy.ledger import Intent
-from discreet.privacy.wire import Json
 from discreet.rounds import RunRecord, initial_state, parse_origin
 from discreet.rounds.engine import RoundOrder
 from discreet.rounds.judging import best, evaluated_from
-from discreet.rounds.memory import Arrays
 from discreet.rounds.preparing import PreparedBy, announced_map, prepared_from, record_map
 from discreet.rounds.state import KEPT, released_from
+from discreet.rounds.written import survivors_completed, survivors_stated, written_state
 from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 
@@ -65,13 +63,15 @@ def check_models(evidence: Evidence) -> Finding:
             f"as the ledger names it; {_NOT_BUILT}{_frozen(evidence)}",
         )
     model = built_model(evidence)
-    # Without the file, the model that is built has the released weights, and not those that it began at.
-    known = evidence.weights is not None or evidence.run.plan.model.begins is None
+    # Without the file, the model that is built has the released weights: those that it began at where no
+    # release is completed.
+    compared = evidence.weights is not None or evidence.run.plan.model.begins is None
+    known, begun = compared or saved is None, "plan's initial" if compared else "released"
     intents = [entry for entry in evidence.run.entries if isinstance(entry, Intent)]
     announced = initial_state(evidence.run.plan, flatten(model)).announced()
     if known and intents and intents[0].started_from != hashlib.sha256(announced.tobytes()).hexdigest():
         raise VerificationFailure(
-            "the first release of the ledger must start from the plan's initial weights; it names others."
+            f"the first release of the ledger must start from the {begun} weights; it names others."
         )
     parameters = flatten(model) if saved is None else saved
     if (
@@ -84,9 +84,11 @@ def check_models(evidence: Evidence) -> Finding:
         )
     asked = bool(evidence.run.plan.questions)
     what, numbers = ("released sum, state", "numbers") if asked else ("model, state", "weights")
-    return Finding(
-        what, Basis.RECOMPUTED, f"{len(parameters):,} {numbers}, as the ledger names them{_frozen(evidence)}"
-    )
+    named, basis = "as the ledger names them", Basis.RECOMPUTED
+    if saved is None and not compared:  # nothing follows from the plan, nor from a state
+        basis = Basis.CHAINED if intents else Basis.SEALED
+        named = "that the ledger begins at" if intents else "which no release of the ledger names"
+    return Finding(what, basis, f"{len(parameters):,} {numbers}, {named}{_frozen(evidence)}")
 
 
 def _frozen(evidence: Evidence) -> str:
@@ -154,20 +156,8 @@ def _require_counted(run: RunRecord) -> None:
     completed = run.spending.completed
     if not completed:
         return
-    plan, arrays = run.plan, run.directory.load_state().arrays
-    found = prepared_from(arrays)
-    stated: Json = {
-        "prepared": [] if found is None else [found.survivors],
-        "evaluated": [[one.after, one.survivors] for one in evaluated_from(arrays)],
-    }
-    expected: Json = {
-        "prepared": [len(one.survivors) for one in completed if plan.order.prepares(one.release)],
-        "evaluated": [
-            [plan.order.round_of(one.release), len(one.survivors)]
-            for one in completed
-            if plan.order.evaluates(one.release)
-        ],
-    }
+    stated = survivors_stated(run.directory.load_state().arrays)
+    expected = survivors_completed(run.plan, completed)
     require_same(stated, expected, "state.safetensors, survivors")
 
 
@@ -180,8 +170,8 @@ def _require_whole_state(run: RunRecord) -> None:
     if not completed:
         return
     arrays, last, order = run.directory.load_state().arrays, completed[-1].release, run.plan.order
-    state = initial_state(run.plan, np.zeros(arrays["parameters"].size)).from_arrays(arrays)
-    if _written(state.to_arrays()) != _written(arrays):
+    state = written_state(run.plan, arrays)
+    if state is None:
         raise VerificationFailure(
             "state.safetensors must hold the arrays of its training, as they are written, and no others."
         )
@@ -195,10 +185,6 @@ def _require_whole_state(run: RunRecord) -> None:
                 f"state.safetensors must hold the weights that release {entry.release} started from, by the "
                 "ledger; it holds others."
             )
-
-
-def _written(arrays: Arrays) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
-    return {name: (str(one.dtype), one.shape, one.tobytes()) for name, one in arrays.items()}
 
 
 def _require_best(run: RunRecord) -> None:

@@ -19,18 +19,23 @@ import discreet
 from discreet.cli.app import app
 from discreet.config import parse_config
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
-from discreet.engines.local import Prepared, job, prepare, run
-from discreet.errors import ConfigurationError, PrivacyViolation
-from discreet.models import flatten
+from discreet.engines.local import Opening, Prepared, job, prepare, run
+from discreet.errors import ConfigurationError
+from discreet.models import flatten, model_file, read_model_file
 from discreet.models.public_weights import PublicWeights
 from discreet.plan.public_model import public_model
+from discreet.privacy.ledger import Intent, Lost
 from discreet.released import load_model
 from discreet.report.facts import plan_facts
+from discreet.rounds import RunDirectory, initial_state, open_ledger
+from discreet.rounds.state import announced_digest
 from discreet.session import plan_without_data
 from discreet.session.finish import finish
 from discreet.silo.check import dry_run
 from discreet.silo.policy import PolicyRefusal, load_policy
 from discreet.verify import VerificationFailure, verify
+from discreet.verify.finding import Basis
+from discreet.verify.manifest import seal
 
 HEAD = np.array([[4.0, 0.0, 0.0, 0.5], [0.0, 4.0, 0.0, 0.0], [0.0, 0.0, 4.0, -0.5]], np.float32)
 ABOUT = {"source": "class texts", "licence": "CC0-1.0"}
@@ -350,3 +355,31 @@ def test_a_program_names_the_file_by_an_argument(tmp_path: Path) -> None:
     assert found.predict(3.0 * np.eye(3)).tolist() == [0, 1, 2]
     with pytest.raises(ConfigurationError, match="'pretrained' must be a table"):
         discreet.plan_training(plan.data, target=discreet.Target(epsilon=1.0), pretrained=3)  # type: ignore[arg-type]
+
+
+def test_where_nothing_was_completed_the_released_head_is_that_of_the_ledger(
+    document: dict[str, Any], tmp_path: Path
+) -> None:
+    out, config = tmp_path / "run", parse_config(document)
+    directory, begun = RunDirectory(out), prepared(document)
+    start = initial_state(begun.plan, flatten(begun.model))
+    with open_ledger(directory, begun.plan, seeded=True) as ledger:
+        for release in range(1, begun.plan.releases + 1):
+            ledger.append(Intent(release, announced_digest(begun.plan, start, release)))
+            ledger.append(Lost(release, "no sum"))
+    result = run(config, out, opening=Opening.RESUME)
+    directory.metrics.touch()
+    directory.state.touch()
+    finish(result, None)
+    for weights, basis in (
+        (None, Basis.CHAINED),
+        (Path(document["model"]["pretrained"]["file"]), Basis.RECOMPUTED),
+    ):
+        (found,) = [one for one in verify(out, weights=weights) if one.subject == "model, state"]
+        assert found.basis is basis
+    about = read_model_file(directory.model.read_bytes(), name="model").about
+    directory.model.write_bytes(model_file(begun.model, np.full(HEAD.size, 123.0), about, None))
+    (out / "manifest.json").unlink()
+    seal(out)
+    with pytest.raises(VerificationFailure, match="must start from the released weights; it names others"):
+        list(verify(out))

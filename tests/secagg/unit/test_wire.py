@@ -98,3 +98,10 @@ def test_no_byte_stands_behind_the_last_field() -> None:
     with pytest.raises(PeerProtocolError, match="behind it") as caught:
         codec.decode(data + b"\0", bytes(32), 1)
     assert caught.value.code == "malformed"
+
+
+@pytest.mark.parametrize("held", [bytearray, memoryview, lambda data: memoryview(bytearray(data))])
+def test_a_message_is_read_whatever_holds_its_bytes(held: Any) -> None:
+    items = messages.SurvivorSet(bytes(32), (0, 3), ((1, b"a"), (2, b"b")))
+    data = codec.encode(items, bytes(32), 1)
+    assert codec.decode(held(data), bytes(32), 1) == items

@@ -10,6 +10,7 @@ import pytest
 
 from discreet.accounting import epsilon
 from discreet.config import Config, parse_config
+from discreet.data.map_answers import MapAnswers
 from discreet.errors import ConfigurationError
 from discreet.plan import FederationFacts, Plan, event_for, load_plan, make_plan
 from discreet.plan.counted import normaliser
@@ -205,3 +206,12 @@ def test_the_folder_of_a_file_is_not_part_of_the_agreement() -> None:
     assert here.digest() == there.digest()
     assert here.digest() != plan(data__source="csv:D/others.csv").digest()
     assert "home" not in str(here.to_json())
+
+
+@pytest.mark.parametrize("transform", [None, "centred-pixels"])
+def test_answers_of_a_map_that_needs_none_are_refused(transform: str | None) -> None:
+    facts = dataclasses.replace(FACTS, map_answers=MapAnswers((6,), (0.0,) * 48))
+    data = {} if transform is None else {"data__transform": transform, "data__source": "digits"}
+    with pytest.raises(ConfigurationError, match=r"'facts\.map_answers' must be left out") as caught:
+        make_plan(config(**data), facts)
+    assert "\n" not in str(caught.value)

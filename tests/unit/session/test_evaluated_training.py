@@ -345,6 +345,38 @@ def test_a_model_is_not_exchanged_while_it_is_evaluated(
     assert run.verify()
 
 
+def test_a_state_that_no_round_led_to_is_not_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, out, append = planned({"every": 2, "epsilon": 8.0}), tmp_path / "run", LedgerWriter.append
+
+    def dies(self: LedgerWriter, entry: Any) -> Any:
+        if isinstance(entry, Completed) and entry.release == 2:
+            raise Killed
+        return append(self, entry)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LedgerWriter, "append", dies)
+        with pytest.raises(Killed):
+            train(plan, hospitals(), out=out, seed=1)
+    directory = RunDirectory(out)
+    before, saved = directory.ledger.read_bytes(), directory.load_state()
+    weights, names = saved.arrays["parameters"], saved.made.survivors
+    forms = (np.array(1.0), np.zeros(7), weights.astype(np.float32), np.full(weights.shape, np.nan))
+    forged = [(saved.arrays | {name: one}, saved.made) for name in saved.arrays for one in forms]
+    forged += [
+        (saved.arrays, dataclasses.replace(saved.made, survivors=one))
+        for one in ((), names[:1], names * 2, (*names[1:], "nobody"))
+    ]
+    forged.append((saved.arrays, dataclasses.replace(saved.made, transcript="zz")))
+    for arrays, made in forged:
+        directory.save_state(arrays, made)
+        with pytest.raises(LedgerError, match="must be a state that release 2 of the plan can lead to"):
+            resume_ledger(directory, plan, seeded=True)
+    assert directory.ledger.read_bytes() == before
+    directory.save_state(saved.arrays, saved.made)
+    with resume_ledger(directory, plan, seeded=True) as ledger:
+        assert isinstance(ledger.entries[-2], Completed)
+
+
 @pytest.mark.parametrize("lost", [2, 3])
 def test_a_release_that_may_have_been_seen_stays_charged(lost: int, tmp_path: Path) -> None:
     plan, out = planned({"every": 2, "epsilon": 8.0}), tmp_path / "run"
