@@ -62,7 +62,8 @@ def test_work_that_no_thread_is_left_for_is_done_all_the_same(
 
 def test_an_interruption_comes_out_when_all_have_ended() -> None:
     """Of a thread that waits, and twice: whoever presses Ctrl-C does so again."""
-    waiting, ended = get_ident(), []
+    waiting = get_ident()
+    ended: list[int] = []
 
     def work(number: int) -> None:
         if number == 0:
@@ -81,7 +82,7 @@ def test_an_interruption_comes_out_when_all_have_ended() -> None:
 def test_an_interruption_right_after_a_start_leaves_no_thread_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ended = []
+    ended: list[int] = []
 
     def work(number: int) -> None:
         time.sleep(0.05)
