@@ -17,12 +17,12 @@ import numpy as np
 
 from discreet.errors import DiscreetError, LedgerError
 from discreet.plan import Plan
+from discreet.plan.start import LARGEST_WEIGHT
 from discreet.privacy.wire import digest
 from discreet.silo.check import dry_run
 from discreet.silo.policy import load_policy, read_plan
 from discreet.silo.requests import Deliver, Joined, Propose, Refused, Reply
 from discreet.silo.silo import open_silo
-from discreet.silo.training import LARGEST_WEIGHT
 from tests.attacks.hospitals import NAMES, STAGES, hospitals, plan_of, survivors, table
 from tests.attacks.outcome import Outcome
 from tests.support.honest_plans import plan_again

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -50,8 +49,9 @@ def head_of_texts(classes: Sequence[npt.NDArray[Any]], *, scale: float = 20.0) -
         >>> head_of_texts([spring, winter], scale=5.0).tolist()
         [[-5.0, 5.0, 0.0]]
     """
-    if not isinstance(scale, Real) or not _SMALLEST_SCALE <= scale <= _LARGEST_SCALE:
-        got = f"{scale!r:.40}" if isinstance(scale, int | float | str) else type(scale).__name__
+    given: object = scale
+    if not isinstance(given, int | float | np.number) or not _SMALLEST_SCALE <= given <= _LARGEST_SCALE:
+        got = f"{given!r:.40}" if isinstance(given, int | float | str) else type(given).__name__
         raise ConfigurationError(f"'scale' must be a number from 2^-40 to 2^40; got {got}.")
     arrays = _vectors(classes)
     means = np.array([_mean(one, number) for number, one in enumerate(arrays)])

@@ -290,9 +290,8 @@ def test_a_training_that_began_elsewhere_than_at_the_stated_weights_is_seen_with
     document: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The plan is honest; the ledger names what the first release started from."""
-    honest = job.initial_state
     with monkeypatch.context() as forged:
-        forged.setattr(job, "initial_state", lambda plan, weights: honest(plan, np.float32(0.5) * weights))
+        forged.setattr(job, "initial_state", lambda plan, weights: initial_state(plan, 0.5 * weights))
         out = trained(document, tmp_path / "run")
     assert "NOT COMPARED" in verified(out)
     with pytest.raises(VerificationFailure, match="must start from the plan's initial weights"):

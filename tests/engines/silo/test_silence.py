@@ -301,7 +301,7 @@ def test_what_a_feature_map_answers_stays_in_the_silos_log(
     from discreet.silo import records, silo
 
     consortium, log = tables()
-    stated, found = (MapAnswers.of(lambda x, by=by: by * x, (3,)) for by in (1, -4711))
+    stated, found = MapAnswers.of(lambda x: x, (3,)), MapAnswers.of(lambda x: -4711 * x, (3,))
     plan = consortium.plan
     plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, map_answers=stated))
 

@@ -136,7 +136,14 @@ def test_records_of_a_function_say_nobodys(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "hospital_of_functions.py").write_text("def silos(): raise AssertionError('called')")
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(DataError, match="persons must be named by a column"):
-        _federation("hospital_of_functions:silos", of_persons(STABLE), "silo-0", {})
+        _federation(
+            "hospital_of_functions:silos",
+            of_persons(STABLE),
+            "silo-0",
+            written={},
+            cache=None,
+            require_answers=lambda _: None,
+        )
 
 
 def test_the_value_that_runs_knows_of_persons() -> None:
