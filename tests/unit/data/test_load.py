@@ -353,7 +353,7 @@ def test_a_function_makes_the_federation(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(OwnCodeFailed, match="whatever its records hold; it raised KeyError"):
         load_federation("my_records:failing")
     assert all(len(s.train) <= 50 for s in load_federation("my_records:build", record_capacity=50).silos)
-    with pytest.raises(DataError, match=r"'buld' is none\. Did you mean 'build'\?"):
+    with pytest.raises(DataError, match=r"it is none\. Did you mean 'build'\?"):
         load_federation("my_records:buld")
     with pytest.raises(DataError, match="none named 'no_such_module'"):
         load_federation("no_such_module:build")

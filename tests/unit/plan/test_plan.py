@@ -210,7 +210,7 @@ def test_the_folder_of_a_file_is_not_part_of_the_agreement() -> None:
 
 @pytest.mark.parametrize("transform", [None, "centred-pixels"])
 def test_answers_of_a_map_that_needs_none_are_refused(transform: str | None) -> None:
-    facts = dataclasses.replace(FACTS, map_answers=MapAnswers((6,), (0.0,) * 48))
+    facts = dataclasses.replace(FACTS, map_answers=MapAnswers((6,), (0.0,) * 72))
     data = {} if transform is None else {"data__transform": transform, "data__source": "digits"}
     with pytest.raises(ConfigurationError, match=r"'facts\.map_answers' must be left out") as caught:
         make_plan(config(**data), facts)
