@@ -176,7 +176,7 @@ IN_SILOS = (
     ),
     Mutant(
         "weights of any size",
-        SILO + "training.py",
+        "src/discreet/plan/start.py",
         "LARGEST_WEIGHT = 2.0**40",
         "LARGEST_WEIGHT = 2.0**1000",
         (attack("conjunction_by_overflow"), SILENCE),
@@ -331,7 +331,7 @@ IN_SILOS = (
     Mutant(
         "what an owner's function returned is refused",
         SILO + "records.py",
-        'with returned_by(source.removeprefix(REHEARSED).removeprefix(":") or plan.data.source):',
+        "with returned_by(own):",
         "with returned_by(None):",
         (SILENCE + "::test_no_answer_says_what_code_of_the_owner_returned",),
     ),
