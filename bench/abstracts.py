@@ -59,7 +59,7 @@ def pooled(*, texts: bool) -> Way:
 
     def accuracy(seed: int) -> float:
         at_start = prepare(config(seed, texts=texts))
-        found = compare(at_start.model, at_start.federation)
+        found = compare(at_start.model, at_start.federation, flatten(at_start.model))
         return math.nan if found is None else found.pooled["accuracy"]
 
     return accuracy

@@ -63,16 +63,7 @@ def check_models(evidence: Evidence) -> Finding:
             f"as the ledger names it; {_NOT_BUILT}{_frozen(evidence)}",
         )
     model = built_model(evidence)
-    # Without the file, the model that is built has the released weights: those that it began at where no
-    # release is completed.
-    compared = evidence.weights is not None or evidence.run.plan.model.begins is None
-    known, begun = compared or saved is None, "plan's initial" if compared else "released"
-    intents = [entry for entry in evidence.run.entries if isinstance(entry, Intent)]
-    announced = initial_state(evidence.run.plan, flatten(model)).announced()
-    if known and intents and intents[0].started_from != hashlib.sha256(announced.tobytes()).hexdigest():
-        raise VerificationFailure(
-            f"the first release of the ledger must start from the {begun} weights; it names others."
-        )
+    named, basis = _begun(evidence, flatten(model), nothing_completed=saved is None)
     parameters = flatten(model) if saved is None else saved
     if (
         model_file(model, parameters, about, announced_of(evidence.run))
@@ -84,11 +75,28 @@ def check_models(evidence: Evidence) -> Finding:
         )
     asked = bool(evidence.run.plan.questions)
     what, numbers = ("released sum, state", "numbers") if asked else ("model, state", "weights")
-    named, basis = "as the ledger names them", Basis.RECOMPUTED
-    if saved is None and not compared:  # nothing follows from the plan, nor from a state
-        basis = Basis.CHAINED if intents else Basis.SEALED
-        named = "that the ledger begins at" if intents else "which no release of the ledger names"
     return Finding(what, basis, f"{len(parameters):,} {numbers}, {named}{_frozen(evidence)}")
+
+
+def _begun(evidence: Evidence, built: Floats, *, nothing_completed: bool) -> tuple[str, Basis]:
+    """Compares where the ledger begins with the weights of the model built here; says how weights are named.
+
+    Without the file of a head's public weights the built model has the released ones: those that it began at
+    where nothing is completed, and others than the first release started from everywhere else.
+    """
+    compared = evidence.weights is not None or evidence.run.plan.model.begins is None
+    known, begun = compared or nothing_completed, "plan's initial" if compared else "released"
+    intents = [entry for entry in evidence.run.entries if isinstance(entry, Intent)]
+    announced = initial_state(evidence.run.plan, built).announced()
+    if known and intents and intents[0].started_from != hashlib.sha256(announced.tobytes()).hexdigest():
+        raise VerificationFailure(
+            f"the first release of the ledger must start from the {begun} weights; it names others."
+        )
+    if compared or not nothing_completed:
+        return "as the ledger names them", Basis.RECOMPUTED
+    if intents:
+        return "that the ledger begins at", Basis.CHAINED
+    return "which no release of the ledger names", Basis.SEALED
 
 
 def _frozen(evidence: Evidence) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 
-from discreet.engines.local import comparison
+from discreet.engines.local import comparison, run
 from discreet.engines.local.comparison import compare
 from discreet.engines.local.device import torch_device
 from discreet.engines.local.measure import measure
@@ -61,9 +62,20 @@ def test_training_and_measuring_make_no_tensor_elsewhere(kind: str) -> None:
 def test_the_comparison_follows_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "_STEPS", 3)
     made = prepared("linear")
-    expected = compare(made.model, made.federation)
+    expected = compare(made.model, made.federation, flatten(made.model))
     made = prepared("linear")
     with torch.device("meta"):
-        found = compare(made.model, made.federation)
+        found = compare(made.model, made.federation, flatten(made.model))
     assert np.isfinite(expected.pooled["loss"])
     assert found == expected
+
+
+def test_a_comparison_begins_where_the_training_began(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(comparison, "_STEPS", 3)
+    config = prepared("linear").config
+    compared = config.model_copy(update={"run": config.run.model_copy(update={"compare": True})})
+    found = run(compared, tmp_path / "run")
+    fresh = prepared("linear")
+    assert found.comparison == compare(fresh.model, fresh.federation, flatten(fresh.model))

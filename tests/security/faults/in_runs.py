@@ -165,8 +165,6 @@ IN_RUNS = (
         "src/discreet/rounds/opening.py",
         "if not plan.order.trains(pending.release) and",
         "if False and",
-        (
-            "tests/unit/session/test_evaluated_training.py::test_a_model_is_not_exchanged_while_it_is_evaluated",
-        ),
+        ("tests/unit/session/test_open_release.py::test_a_model_is_not_exchanged_while_it_is_evaluated",),
     ),
 )

@@ -19,7 +19,7 @@ from discreet.config.federation import federation_of
 from discreet.engines.flower.outcome import finished_run
 from discreet.engines.local import Opening
 from discreet.engines.local import run as run_locally
-from discreet.errors import ConfigurationError, LedgerError
+from discreet.errors import ConfigurationError
 from discreet.plan import Plan, composable_cost, parse_plan
 from discreet.plan.assumptions import NO_CHOSEN_END
 from discreet.plan.counted import parts
@@ -29,11 +29,11 @@ from discreet.plan.held_out import NOT_MEASURED, evaluation_text
 from discreet.plan.order import Order
 from discreet.plan.persons import for_persons
 from discreet.privacy.assumptions import numbered
-from discreet.privacy.ledger import Completed, Intent, LedgerWriter
+from discreet.privacy.ledger import Intent, LedgerWriter
 from discreet.privacy.notation import epsilon_text
 from discreet.privacy.units import Status
 from discreet.released import Scores, model_card, score_file
-from discreet.rounds import RoundReport, RunDirectory, resume_ledger
+from discreet.rounds import RoundReport, RunDirectory
 from discreet.session.finish import finish, summarise
 from discreet.session.public import plan_without_data
 from discreet.statistics.evaluation import COMMONEST
@@ -308,73 +308,6 @@ def test_a_run_that_was_killed_goes_on(release: int, tmp_path: Path) -> None:
     assert [entry.release for entry in run.record.entries if isinstance(entry, Intent)] == [*range(1, 10)]
     assert [one.after for one in run.evaluations] == [2, 4, 6]
     assert run.verify()
-
-
-def test_a_model_is_not_exchanged_while_it_is_evaluated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The process dies behind the state of the first evaluation, whose line the ledger lacks."""
-    plan, out, append = planned({"every": 2, "epsilon": 8.0}), tmp_path / "run", LedgerWriter.append
-
-    def dies(self: LedgerWriter, entry: Any) -> Any:
-        if isinstance(entry, Completed) and entry.release == 3:
-            raise Killed
-        return append(self, entry)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(LedgerWriter, "append", dies)
-        with pytest.raises(Killed):
-            train(plan, hospitals(), out=out, seed=1)
-    directory = RunDirectory(out)
-    before, saved = directory.ledger.read_bytes(), directory.load_state()
-    directory.save_state(saved.arrays | {"parameters": saved.arrays["parameters"] + 7.0}, saved.made)
-    with pytest.raises(LedgerError, match="must hold the model that the open release asks about"):
-        train(plan, hospitals(), out=out, seed=1, opening=Opening.RESUME)
-    for name in saved.arrays:
-        directory.save_state(saved.arrays | {name: np.array(1.0)}, saved.made)
-        with pytest.raises(LedgerError, match="must hold the model that the open release asks about"):
-            resume_ledger(directory, plan, seeded=True)
-    no_names: Any = (5,)
-    directory.save_state(saved.arrays, dataclasses.replace(saved.made, survivors=no_names))
-    with pytest.raises(LedgerError, match=r"state\.safetensors must be readable"):
-        resume_ledger(directory, plan, seeded=True)
-    assert directory.ledger.read_bytes() == before
-    directory.save_state(saved.arrays, saved.made)
-    run = train(plan, hospitals(), out=out, seed=1, opening=Opening.RESUME)
-    assert run.record.spending.lost == ()
-    assert run.verify()
-
-
-def test_a_state_that_no_round_led_to_is_not_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan, out, append = planned({"every": 2, "epsilon": 8.0}), tmp_path / "run", LedgerWriter.append
-
-    def dies(self: LedgerWriter, entry: Any) -> Any:
-        if isinstance(entry, Completed) and entry.release == 2:
-            raise Killed
-        return append(self, entry)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(LedgerWriter, "append", dies)
-        with pytest.raises(Killed):
-            train(plan, hospitals(), out=out, seed=1)
-    directory = RunDirectory(out)
-    before, saved = directory.ledger.read_bytes(), directory.load_state()
-    weights, names = saved.arrays["parameters"], saved.made.survivors
-    forms = (np.array(1.0), np.zeros(7), weights.astype(np.float32), np.full(weights.shape, np.nan))
-    forged = [(saved.arrays | {name: one}, saved.made) for name in saved.arrays for one in forms]
-    forged += [
-        (saved.arrays, dataclasses.replace(saved.made, survivors=one))
-        for one in ((), names[:1], names * 2, (*names[1:], "nobody"))
-    ]
-    forged.append((saved.arrays, dataclasses.replace(saved.made, transcript="zz")))
-    for arrays, made in forged:
-        directory.save_state(arrays, made)
-        with pytest.raises(LedgerError, match="must be a state that release 2 of the plan can lead to"):
-            resume_ledger(directory, plan, seeded=True)
-    assert directory.ledger.read_bytes() == before
-    directory.save_state(saved.arrays, saved.made)
-    with resume_ledger(directory, plan, seeded=True) as ledger:
-        assert isinstance(ledger.entries[-2], Completed)
 
 
 @pytest.mark.parametrize("lost", [2, 3])

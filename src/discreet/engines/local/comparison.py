@@ -37,14 +37,18 @@ class Comparison:
         return {"note": "not private, not released", "pooled": self.pooled, "alone": self.alone}
 
 
-def compare(model: nn.Module, federation: Federation) -> Comparison | None:
-    """Trains without privacy, pooled and in each silo alone, from the model's own initial weights.
+def compare(model: nn.Module, federation: Federation, initial: Floats) -> Comparison | None:
+    """Trains without privacy, pooled and in each silo alone, from the weights that the training began at.
 
-    A silo without records stays at the initial weights. Where no record is held out nothing can be compared.
+    A silo without records stays at these weights. Where no record is held out nothing can be compared.
+
+    Args:
+        model: the architecture; scratch space, which has the released weights after a training.
+        federation: the records.
+        initial: weights before the first round, shape ``(d,)``.
     """
     if not any(len(silo.test) for silo in federation.silos):
         return None
-    initial = flatten(model)
     return Comparison(
         pooled=_fit_and_measure(model, federation, federation.pooled_train(), initial),
         alone={

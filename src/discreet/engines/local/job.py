@@ -276,13 +276,14 @@ def run(
         begun = resume_ledger if opening is Opening.RESUME else how
         with begun(directory, prepared.plan, seeded=seeded) as ledger:
             announce(prepared)
+            initial = flatten(prepared.model)
             final = _carry_out(prepared, directory, ledger, crew, observe)
             spent = spending(ledger.entries)
     write_model(directory, prepared.plan, prepared.model, final, spent, seeded=seeded)
     used = ToMeasure(prepared.plan, prepared.federation)
     comparison = None
     if config.run.compare:
-        comparison = compare(prepared.model, used.after(final.prepared, training=True))
+        comparison = compare(prepared.model, used.after(final.prepared, training=True), initial)
     released = replace(final, parameters=final.released)
     metrics = _measured(prepared, used, released)
     quality = _quality(prepared, used, released) if config.measures else None
