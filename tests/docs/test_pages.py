@@ -162,7 +162,14 @@ def test_paths_of_programs_exist_on_every_page() -> None:
     assert {path for path in named if not any((root / path).exists() for root in roots)} == NOT_OURS
 
 
-FOREIGN = {"GaussianDpEvent", "StandardScaler", "SimpleImputer", "MemoryDenyWriteExecute", "UserWarning"}
+FOREIGN = {
+    "GaussianDpEvent",
+    "StandardScaler",
+    "SimpleImputer",
+    "MemoryDenyWriteExecute",
+    "NonZero",
+    "UserWarning",
+}
 
 
 def test_classes_that_pages_name_exist() -> None:
