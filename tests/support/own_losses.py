@@ -30,6 +30,12 @@ def smoothed_softmax(logits: Rows, labels: Labels) -> tuple[Rows, Rows]:
     return -(target * logs).sum(axis=1), np.exp(logs) - target
 
 
+def as_long_as_the_logits(logits: Rows, labels: Labels) -> tuple[Rows, Rows]:
+    """Half the square of the logits, whose gradient has no bound."""
+    del labels
+    return (logits**2).sum(axis=1) / 2.0, logits
+
+
 def raises_sometimes(logits: Rows, labels: Labels) -> tuple[Rows, Rows]:
     if (np.abs(logits) == 0.25).any():
         raise OverflowError

@@ -18,6 +18,7 @@ import numpy as np
 
 from discreet.arrays import Floats, Integers
 from discreet.errors import ConfigurationError
+from discreet.kinds.float_error import require_norm
 
 ROUNDING = 2.0**-36
 """How far, as a share of ρ, floating point may move what a function gives off what its constants hold for."""
@@ -43,7 +44,8 @@ class StatedLoss:
         curvature: s, the most that the gradient moves for each unit that the logits move.
 
     Raises:
-        ConfigurationError: if a constant is not positive and finite.
+        ConfigurationError: if a constant is not positive and finite, or no gradient could be shortened to
+            ``residual_norm`` without losing digits.
     """
 
     function: str
@@ -52,10 +54,11 @@ class StatedLoss:
     curvature: float
 
     def __post_init__(self) -> None:
-        for name in ("residual_norm", "curvature"):
-            value = getattr(self, name)
-            if not (value > 0 and math.isfinite(value)):
-                raise ConfigurationError(f"{name!r} of a loss must be positive and finite; got {value}.")
+        require_norm(self.residual_norm, "residual_norm", "a loss")
+        if not (self.curvature > 0 and math.isfinite(self.curvature)):
+            raise ConfigurationError(
+                f"'curvature' of a loss must be positive and finite; got {self.curvature}."
+            )
 
     def lipschitz(self, feature_norm_bound: float) -> float:
         """Bounds the norm of any record's gradient: ρ·R."""

@@ -9,7 +9,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from discreet.kinds.fields import Positive, Section
+from discreet.kinds.fields import Positive, Section, within
+from discreet.kinds.float_error import MAX_NORM, MIN_NORM
+
+_Share = Annotated[
+    float, Field(ge=MIN_NORM, le=MAX_NORM), within(MIN_NORM, MAX_NORM, "above 0, from 2^-64 to 2^64")
+]
 
 
 class Flat(Section):
@@ -23,11 +28,12 @@ class PerLayer(Section):
 
     Attributes:
         shares: relative norms, one a trainable layer in the model's order; empty means equal. They are
-            scaled so that the whole gradient stays within C. McMahan et al. (2018), section 3.
+            scaled so that the whole gradient stays within C, and far smaller or larger ones could not be:
+            their squares are no normal numbers. McMahan et al. (2018), section 3.
     """
 
     kind: Literal["per-layer"] = "per-layer"
-    shares: tuple[Positive, ...] = ()
+    shares: tuple[_Share, ...] = ()
 
 
 class Automatic(Section):

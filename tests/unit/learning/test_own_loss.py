@@ -13,6 +13,7 @@ from discreet.config import parse_config
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError
 from discreet.kinds import BinaryLogistic, StableSteps
+from discreet.kinds.float_error import MAX_NORM, MIN_NORM
 from discreet.kinds.stated_loss import StatedLoss, require_as_stated
 from discreet.learning import local_update
 from discreet.models import LinearHead
@@ -51,10 +52,20 @@ def test_what_is_visibly_not_as_stated_is_refused(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("constants", [(0.0, 1.0), (1.0, np.inf), (np.nan, 1.0)])
+@pytest.mark.parametrize(
+    "constants", [(0.0, 1.0), (1.0, np.inf), (np.nan, 1.0), (1e-200, 1.0), (1e200, 1.0), (1.0, 0.0)]
+)
 def test_constants_are_positive_numbers(constants: tuple[float, float]) -> None:
-    with pytest.raises(ConfigurationError, match="must be positive and finite"):
+    with pytest.raises(ConfigurationError, match="must be positive"):
         StatedLoss(f"{OWN}:huber_margin", 1, *constants)
+
+
+@pytest.mark.parametrize("norm", [MIN_NORM, MAX_NORM])
+def test_gradients_are_shortened_to_the_smallest_and_largest_norm_that_may_be_stated(norm: float) -> None:
+    own = StatedLoss(f"{OWN}:as_long_as_the_logits", 1, residual_norm=norm, curvature=1.0)
+    lengths = np.array([[0.5], [2.0], [1e60]]) * norm
+    _, residuals = own.losses_and_residuals(lengths, np.zeros(3, np.int64))
+    assert (residuals / norm).ravel() == pytest.approx([0.5, 1.0, 1.0])
 
 
 def kind(loss: StatedLoss, rate: float, steps: int | None = None) -> StableSteps:

@@ -13,11 +13,13 @@ from torch import nn
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError
 from discreet.kinds import Automatic, ClippedUpdate, Flat, LocalSgd, PerLayer, Sharded, SingleStep
+from discreet.kinds.float_error import MAX_NORM, MIN_NORM
 from discreet.learning import local_update
 from discreet.learning.clipping import PerRecordFallbackWarning, clipped_gradient_sum
 from discreet.learning.clipping.ghost import trainable_layers
 from discreet.learning.clipping.person_rows import PersonRows
 from discreet.learning.clipping.pieces import Explicit, Lookup
+from discreet.learning.clipping.styles import factors
 from discreet.learning.losses import record_losses
 from discreet.models import LinearHead, flatten, load_flat, trainable
 from discreet.randomness import SeededRandom
@@ -383,6 +385,20 @@ def test_per_layer_needs_a_share_for_every_layer() -> None:
             style=PerLayer(shares=(1.0,)),
             randomness=SeededRandom(0),
         )
+
+
+@pytest.mark.parametrize("share", [2.7e-162, 1e-200, 1e200])
+def test_shares_whose_squares_are_no_normal_numbers_are_refused(share: float) -> None:
+    with pytest.raises(ValueError, match=r"from 2\^-64 to 2\^64"):
+        PerLayer(shares=(share, share))
+
+
+@pytest.mark.parametrize("shares", [(MIN_NORM, MIN_NORM), (MAX_NORM, MAX_NORM), (MIN_NORM, MAX_NORM)])
+def test_layers_that_are_clipped_to_their_shares_are_together_as_long_as_the_norm(
+    shares: tuple[float, float],
+) -> None:
+    limits = factors(PerLayer(shares=shares), torch.full((2, 1), 1e20, dtype=torch.float64), 3.0) * 1e10
+    assert float(limits.norm()) == pytest.approx(3.0, rel=1e-12)
 
 
 def test_supported_layers_do_not_warn() -> None:
