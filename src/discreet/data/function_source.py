@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.data.federation import Federation
 from discreet.data.table import nearest_hint
-from discreet.errors import ConfigurationError, DataError, in_words
+from discreet.errors import DataError, DiscreetError, in_words
 
 
 class OwnCodeFailed(DataError):
@@ -28,12 +28,15 @@ def is_reference(source: object) -> bool:
 def returned_by(source: object) -> Iterator[None]:
     """Takes what is found wrong with the records of a ``module:function`` for a failure of that function.
 
+    A refusal of this machine's kernels counts as well: the function's records decide their shape, and where
+    it fails before, nothing is measured.
+
     Raises:
-        OwnCodeFailed: in place of a `ConfigurationError`, where the source is one.
+        OwnCodeFailed: in place of a `DiscreetError`, where the source is one.
     """
     try:
         yield
-    except ConfigurationError as error:
+    except DiscreetError as error:
         if is_reference(source):
             raise OwnCodeFailed(str(error)) from error
         raise

@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.config import DataConfig
+from discreet.config.federation import federation_of
 from discreet.data import Federation, Silo
+from discreet.data.function_source import OwnCodeFailed
 from discreet.data.map_answers import MapAnswers
 from discreet.data.records import Records
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.service import serve_training
-from discreet.errors import NotEnoughSurvivors
+from discreet.errors import NotEnoughSurvivors, PrivacyRefusal
 from discreet.plan import Plan
 from discreet.plan.start import LARGEST_WEIGHT
 from discreet.privacy.ledger import read_ledger
@@ -257,6 +260,24 @@ def test_no_answer_says_what_code_of_the_owner_returned(
     assert isinstance(proposed(consortium), Joined)
     told = [line for line in log if "takes part without any" in line]
     assert [words in line for line in told] == [True] * bool(words)
+
+
+@pytest.mark.parametrize("returned", [made_by_hand(4), None], ids=["fits", "nothing"])
+def test_no_answer_tells_code_of_the_owner_that_fails_where_kernels_are_unlike(
+    monkeypatch: pytest.MonkeyPatch, returned: Federation | None
+) -> None:
+    from discreet.models import transforms
+
+    def unlike(*_: object) -> None:
+        raise PrivacyRefusal("on this machine they do")
+
+    monkeypatch.setattr(transforms, "require_map_alike", unlike)
+    module = types.ModuleType("own_records")
+    module.__dict__["records"] = lambda **_: returned
+    monkeypatch.setitem(sys.modules, "own_records", module)
+    data = DataConfig(source="own_records:records", transform="centred-pixels")
+    with pytest.raises(OwnCodeFailed):
+        federation_of(data)
 
 
 IMPORTED = {
