@@ -288,6 +288,10 @@ IMPORTED = {
     ),
     "ends the program": ("import sys\nsys.exit('patient 7')", "sys.exit(patient 7)"),
     "lacks a codec": ("import codec_of_patient_7", "No module named 'codec_of_patient_7'"),
+    "says that it is not there": (
+        "def records(**_):\n    raise ModuleNotFoundError('patient 7', name=__name__)",
+        "ModuleNotFoundError: patient 7",
+    ),
     "has no function for them": ("records = None", "must be a function; it is none"),
     "is asked for it": ("def __getattr__(name):\n    raise KeyError('patient 7')", "KeyError: 'patient 7'"),
 }
