@@ -15,7 +15,7 @@ from discreet.rounds.directory import RunDirectory, SavedState
 from discreet.rounds.judging import best, evaluated_from, stops
 from discreet.rounds.record import read_record
 from discreet.rounds.state import Training, announced_digest, initial_state
-from discreet.rounds.written import survivors_completed, survivors_stated, written_state
+from discreet.rounds.written import counts_completed, counts_stated, written_state
 
 
 def open_ledger(
@@ -142,7 +142,7 @@ def _may_follow(plan: Plan, saved: SavedState, completed: Sequence[Completed]) -
     every = (*completed, Completed(made.release, made.survivors, made.transcript, saved.digest))
     return (
         re.fullmatch(r"[0-9a-f]*", made.transcript) is not None
-        and survivors_stated(arrays) == survivors_completed(plan, every)
+        and counts_stated(arrays) == counts_completed(plan, every)
         and (state.kept is None) == (best(plan, state.evaluated) is None)
     )
 
