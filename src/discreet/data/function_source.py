@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -55,7 +56,11 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
     except OwnCodeFailed:
         raise
     except (Exception, SystemExit) as error:
-        if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
+        if (
+            isinstance(error, ModuleNotFoundError)
+            and module_name not in sys.modules  # one that is there raised it by itself
+            and f"{module_name}.".startswith(f"{error.name}.")
+        ):
             raise DataError(
                 f"the data source {reference!r} must name an importable module; there is none named "
                 f"{error.name!r}. Install it, or add its folder to PYTHONPATH."
