@@ -128,11 +128,10 @@ def _led_to(plan: Plan, directory: RunDirectory, spent: Spending) -> SavedState 
 
 def _may_follow(plan: Plan, saved: SavedState, completed: Sequence[Completed]) -> bool:
     """Says whether a training writes such a state, all finite, behind these releases and its own."""
-    made, timetable, asked = saved.made, plan.timetable, plan.facts.silos
-    if timetable is not None and plan.order.trains(made.release):
-        asked = tuple(turn.silo for turn in timetable.sums[made.release - 1].turns)
-    unique = set(made.survivors)
-    if not (unique <= set(asked) and plan.thresholds.min_survivors <= len(unique) == len(made.survivors)):
+    made = saved.made
+    # Each once and in the plan's order, as `verify` asks of the line that they come into.
+    known = tuple(silo for silo in plan.asked(made.release) if silo in made.survivors)
+    if known != made.survivors or not len(known) >= plan.thresholds.min_survivors:
         return False
     state, arrays = written_state(plan, saved.arrays), saved.arrays
     if state is None or not all(np.isfinite(one).all() for one in arrays.values()):
@@ -141,7 +140,7 @@ def _may_follow(plan: Plan, saved: SavedState, completed: Sequence[Completed]) -
         return False
     every = (*completed, Completed(made.release, made.survivors, made.transcript, saved.digest))
     return (
-        re.fullmatch(r"[0-9a-f]*", made.transcript) is not None
+        re.fullmatch(r"[0-9a-f]{64}", made.transcript) is not None
         and counts_stated(arrays) == counts_completed(plan, every)
         and (state.kept is None) == (best(plan, state.evaluated) is None)
     )

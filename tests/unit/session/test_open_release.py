@@ -70,9 +70,9 @@ def test_a_state_that_no_round_led_to_is_not_settled(tmp_path: Path, monkeypatch
     forged = [(saved.arrays | {name: one}, saved.made) for name in saved.arrays for one in forms]
     forged += [
         (saved.arrays, dataclasses.replace(saved.made, survivors=one))
-        for one in ((), names[:1], names * 2, (*names[1:], "nobody"))
+        for one in ((), names[:1], names * 2, names[::-1], (*names[1:], "nobody"))
     ]
-    forged.append((saved.arrays, dataclasses.replace(saved.made, transcript="zz")))
+    forged += [(saved.arrays, dataclasses.replace(saved.made, transcript=one)) for one in ("", "ab", "z" * 64)]
     # By another number of rounds the server would step otherwise, or in none but errors.
     forged += [(saved.arrays | {"server.rounds": np.array([one])}, saved.made) for one in (0, 3, -(10**6))]
     for arrays, made in forged:
