@@ -39,6 +39,13 @@ IN_SILOS = (
         ("tests/engines/silo/test_state.py",),
     ),
     Mutant(
+        "code that ends a program ends a silo",
+        SILO + "service.py",
+        "except BaseException as error:",
+        "except Exception as error:",
+        ("tests/engines/silo/test_service.py",),
+    ),
+    Mutant(
         "a lost anchor is no loss",
         SILO + "anchor.py",
         "if any(isinstance(line.entry, Intent) for line in ledger):",
@@ -287,10 +294,17 @@ IN_SILOS = (
         (SILENCE + "::test_no_answer_says_what_code_of_the_owner_returned",),
     ),
     Mutant(
+        "a module that is there may say that it is missing",
+        "src/discreet/data/function_source.py",
+        "and module_name not in sys.modules",
+        "and True",
+        ("tests/unit/data/test_load.py",),
+    ),
+    Mutant(
         "any module that is missing is the owner's",
         "src/discreet/data/function_source.py",
-        'if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):',
-        "if isinstance(error, ModuleNotFoundError):",
+        '            and f"{module_name}.".startswith(f"{error.name}.")\n',
+        "",
         (SILENCE + "::test_no_answer_says_what_a_module_of_the_owner_does_when_it_is_imported",),
     ),
     Mutant(
