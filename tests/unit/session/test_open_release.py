@@ -72,7 +72,9 @@ def test_a_state_that_no_round_led_to_is_not_settled(tmp_path: Path, monkeypatch
         (saved.arrays, dataclasses.replace(saved.made, survivors=one))
         for one in ((), names[:1], names * 2, names[::-1], (*names[1:], "nobody"))
     ]
-    forged += [(saved.arrays, dataclasses.replace(saved.made, transcript=one)) for one in ("", "ab", "z" * 64)]
+    forged += [
+        (saved.arrays, dataclasses.replace(saved.made, transcript=one)) for one in ("", "ab", "z" * 64)
+    ]
     # By another number of rounds the server would step otherwise, or in none but errors.
     forged += [(saved.arrays | {"server.rounds": np.array([one])}, saved.made) for one in (0, 3, -(10**6))]
     for arrays, made in forged:
