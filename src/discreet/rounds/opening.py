@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from discreet.errors import ConfigurationError, LedgerError
+from discreet.kinds.float_error import MAX_NORM, MIN_NORM
 from discreet.plan import Plan
 from discreet.privacy.ledger import Completed, Intent, LedgerWriter, Lost, Opened, Resumed, Spending, spending
 from discreet.rounds.directory import RunDirectory, SavedState
@@ -136,7 +137,7 @@ def _may_follow(plan: Plan, saved: SavedState, completed: Sequence[Completed]) -
     state, arrays = written_state(plan, saved.arrays), saved.arrays
     if state is None or not all(np.isfinite(one).all() for one in arrays.values()):
         return False
-    if state.clip_norm is not None and not state.clip_norm > 0.0:
+    if state.clip_norm is not None and not MIN_NORM <= state.clip_norm <= MAX_NORM:
         return False
     every = (*completed, Completed(made.release, made.survivors, made.transcript, saved.digest))
     return (

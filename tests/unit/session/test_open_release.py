@@ -103,3 +103,15 @@ def test_a_state_has_the_models_that_a_timetable_still_needs(
     directory.save_state(saved.arrays, saved.made)
     with resume_ledger(directory, plan, seeded=True) as ledger:
         assert isinstance(ledger.entries[-2], Completed)
+
+
+@pytest.mark.parametrize("norm", [0.0, -1.0, 2.0**-65, 2.0**65])
+def test_a_norm_that_moved_is_one_at_which_silos_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, norm: float
+) -> None:
+    moving = {"clip_norm": {"initial": 1.0, "quantile": 0.5}}
+    plan, directory = died_behind(1, tmp_path / "run", monkeypatch, privacy=moving)
+    saved = directory.load_state()
+    directory.save_state(saved.arrays | {"clip_norm": np.array([norm])}, saved.made)
+    with pytest.raises(LedgerError, match="must be a state that release 1 of the plan can lead to"):
+        resume_ledger(directory, plan, seeded=True)
