@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 from discreet.data.federation import Federation
@@ -53,22 +54,19 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
             does not return a `Federation`.
     """
     module_name, _, function_name = reference.partition(":")
+    package = module_name.partition(".")[0]
+    # Asked before any code of the owner's runs, since that may say of itself that it is missing.
+    if package not in sys.modules and find_spec(package) is None:
+        raise DataError(
+            f"the data source {reference!r} must name an importable module; there is none named "
+            f"{package!r}. Install it, or add its folder to PYTHONPATH."
+        )
     try:
         function = _function(module_name, function_name)
         federation = function(test_fraction=test_fraction, split_seed=split_seed)
     except OwnCodeFailed:
         raise
     except (Exception, SystemExit) as error:
-        # Of a module that was imported nothing is missing, whatever its function says.
-        if (
-            module_name not in sys.modules
-            and isinstance(error, ModuleNotFoundError)
-            and f"{module_name}.".startswith(f"{error.name}.")
-        ):
-            raise DataError(
-                f"the data source {reference!r} must name an importable module; there is none named "
-                f"{error.name!r}. Install it, or add its folder to PYTHONPATH."
-            ) from None
         what = f"{'called' if isinstance(error, SystemExit) else 'raised'} {in_words(error).rstrip('.')}"
         raise OwnCodeFailed(
             f"the data source {reference!r} must return a Federation whatever its records hold; it {what}."

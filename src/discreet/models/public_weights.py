@@ -64,7 +64,7 @@ class PublicWeights:
         """
         try:
             return load(self.read())
-        except SafetensorError as error:
+        except (SafetensorError, KeyError) as error:  # the latter for a type that torch has not
             name = Path(self.path).name
             raise ConfigurationError(
                 f"{name} must be a safetensors file; it cannot be read: {error}."

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from discreet.kinds import Timetable
 from discreet.rounds.memory import Arrays
 
-_VERSIONS, _MODELS = "history.versions", "history.models"
+VERSIONS, _MODELS = "history.versions", "history.models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class History:
 
     def to_arrays(self) -> Arrays:
         """Returns what a checkpoint must hold."""
-        return {_VERSIONS: np.array(self.versions, dtype=np.int64), _MODELS: self.models}
+        return {VERSIONS: np.array(self.versions, dtype=np.int64), _MODELS: self.models}
 
     def from_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> History:
         """Returns the history that `to_arrays` gave.
@@ -74,4 +74,4 @@ class History:
         Raises:
             KeyError: if one of its arrays is missing.
         """
-        return replace(self, versions=tuple(int(one) for one in arrays[_VERSIONS]), models=arrays[_MODELS])
+        return replace(self, versions=tuple(int(one) for one in arrays[VERSIONS]), models=arrays[_MODELS])

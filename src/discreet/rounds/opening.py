@@ -9,13 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from discreet.errors import ConfigurationError, LedgerError
+from discreet.kinds.float_error import MAX_NORM, MIN_NORM
 from discreet.plan import Plan
 from discreet.privacy.ledger import Completed, Intent, LedgerWriter, Lost, Opened, Resumed, Spending, spending
 from discreet.rounds.directory import RunDirectory, SavedState
 from discreet.rounds.judging import best, evaluated_from, stops
 from discreet.rounds.record import read_record
 from discreet.rounds.state import Training, announced_digest, initial_state
-from discreet.rounds.written import survivors_completed, survivors_stated, written_state
+from discreet.rounds.written import counts_completed, counts_stated, written_state
 
 
 def open_ledger(
@@ -128,21 +129,20 @@ def _led_to(plan: Plan, directory: RunDirectory, spent: Spending) -> SavedState 
 
 def _may_follow(plan: Plan, saved: SavedState, completed: Sequence[Completed]) -> bool:
     """Says whether a training writes such a state, all finite, behind these releases and its own."""
-    made, timetable, asked = saved.made, plan.timetable, plan.facts.silos
-    if timetable is not None and plan.order.trains(made.release):
-        asked = tuple(turn.silo for turn in timetable.sums[made.release - 1].turns)
-    unique = set(made.survivors)
-    if not (unique <= set(asked) and plan.thresholds.min_survivors <= len(unique) == len(made.survivors)):
+    made = saved.made
+    # Each once and in the plan's order, as `verify` asks of the line that they come into.
+    known = tuple(silo for silo in plan.asked(made.release) if silo in made.survivors)
+    if known != made.survivors or not len(known) >= plan.thresholds.min_survivors:
         return False
     state, arrays = written_state(plan, saved.arrays), saved.arrays
     if state is None or not all(np.isfinite(one).all() for one in arrays.values()):
         return False
-    if state.clip_norm is not None and not state.clip_norm > 0.0:
+    if state.clip_norm is not None and not MIN_NORM <= state.clip_norm <= MAX_NORM:
         return False
     every = (*completed, Completed(made.release, made.survivors, made.transcript, saved.digest))
     return (
-        re.fullmatch(r"[0-9a-f]*", made.transcript) is not None
-        and survivors_stated(arrays) == survivors_completed(plan, every)
+        re.fullmatch(r"[0-9a-f]{64}", made.transcript) is not None
+        and counts_stated(arrays) == counts_completed(plan, every)
         and (state.kept is None) == (best(plan, state.evaluated) is None)
     )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy.typing as npt
 from discreet.plan import Plan
 from discreet.privacy.ledger import Completed
 from discreet.privacy.wire import Json
+from discreet.rounds.history import VERSIONS, History
 from discreet.rounds.judging import evaluated_from
 from discreet.rounds.memory import Arrays
 from discreet.rounds.preparing import prepared_from
@@ -47,18 +50,29 @@ def written_state(plan: Plan, arrays: Arrays) -> Training | None:
     return state if alike and fits else None
 
 
-def survivors_stated(arrays: Arrays) -> Json:
-    """Returns how many silos survived the preparation and each evaluation, as a state says it."""
-    found = prepared_from(arrays)
+def counts_stated(arrays: Arrays) -> Json:
+    """Returns what a state says of the releases behind it: survivors, the server's rounds, whose models."""
+    found, versions = prepared_from(arrays), arrays.get(VERSIONS)
+    rounds = (one for name, one in arrays.items() if re.fullmatch(r"server\.(.+\.)?rounds", name))
     return {
         "prepared": [] if found is None else [found.survivors],
         "evaluated": [[one.after, one.survivors] for one in evaluated_from(arrays)],
+        "rounds": [one.tolist() for one in rounds],
+        "versions": [] if versions is None else versions.tolist(),
     }
 
 
-def survivors_completed(plan: Plan, completed: Sequence[Completed]) -> Json:
-    """Returns what `survivors_stated` is for a state behind these releases."""
-    order = plan.order
+def counts_completed(plan: Plan, completed: Sequence[Completed]) -> Json:
+    """Returns what `counts_stated` is for a state behind these releases."""
+    order, none = plan.order, np.zeros(0)
+    trained = [one.release for one in completed if order.trains(one.release)]
+    versions: tuple[int, ...] = ()
+    if plan.timetable is not None:
+        versions = reduce(
+            lambda history, release: history.after(release, none),
+            trained,
+            History.beginning(plan.timetable, none),
+        ).versions
     return {
         "prepared": [len(one.survivors) for one in completed if order.prepares(one.release)],
         "evaluated": [
@@ -66,6 +80,8 @@ def survivors_completed(plan: Plan, completed: Sequence[Completed]) -> Json:
             for one in completed
             if order.evaluates(one.release)
         ],
+        "rounds": [[len(trained)]],
+        "versions": list(versions),
     }
 
 

@@ -66,7 +66,7 @@ def load_records(
     """
     _check_rules(source, plan, silo)
     _require_columns(source, plan, silo)
-    own = source.removeprefix(REHEARSED).removeprefix(":") or plan.data.source
+    own = _named(source) or plan.data.source
     require_answers = partial(_require_answers, plan, own)
     federation = _federation(
         source, plan, silo, written=written, cache=cache, require_answers=require_answers
@@ -99,9 +99,14 @@ def _check_rules(source: str, plan: Plan, silo: str) -> None:
         )
 
 
+def _named(source: str) -> str:
+    """Returns the source that a policy names itself; empty where it takes the plan's."""
+    return "" if source == REHEARSED else source.removeprefix(f"{REHEARSED}:")
+
+
 def _require_columns(source: str, plan: Plan, silo: str) -> None:
     """Refuses records that need not end with the constant by which their numbers are found again."""
-    own, stated = source.removeprefix(REHEARSED).removeprefix(":"), plan.data.preparation
+    own, stated = _named(source), plan.data.preparation
     if stated is not None and not (own in ("", plan.data.source) or own.startswith(stated.sources)):
         what = "rows of a table" if stated.sources == TABLES else "those of a file"
         raise DataError(
@@ -177,8 +182,7 @@ def _federation(
     own: str | None = None
     update: dict[str, object]
     if source == REHEARSED or source.startswith(f"{REHEARSED}:"):
-        shared = source.removeprefix(REHEARSED).removeprefix(":") or data.source
-        update = {"source": shared}
+        update = {"source": _named(source) or data.source}
         if isinstance(data.partition, ColumnPartition) and data.partition.names is None:
             update["partition"] = data.partition.model_copy(update={"names": plan.facts.silos})
     elif source.startswith(_FILES):

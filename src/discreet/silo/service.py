@@ -70,7 +70,9 @@ def _serve_one(silo: Silo, connection: socket.socket, data: bytes, log: Callable
     """Answers one request; whatever goes wrong is logged here and told to the peer without details."""
     try:
         reply = _answer(silo, data)
-    except Exception as error:
+    # A factory of the owner's that ends the program, and a panic of compiled code, are no `Exception`: one
+    # proposal that leads to either would end the silo. Signals raise nothing in a serving silo.
+    except BaseException as error:
         log(f"internal error: {in_words(error)}")
         reply = encode(
             Refused(silo.name, str(RefusalCode.INTERNAL), "the silo failed; its own log says why.")

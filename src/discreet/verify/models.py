@@ -24,7 +24,7 @@ from discreet.rounds.engine import RoundOrder
 from discreet.rounds.judging import best, evaluated_from
 from discreet.rounds.preparing import PreparedBy, announced_map, prepared_from, record_map
 from discreet.rounds.state import KEPT, released_from
-from discreet.rounds.written import survivors_completed, survivors_stated, written_state
+from discreet.rounds.written import counts_completed, counts_stated, written_state
 from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 
@@ -157,16 +157,17 @@ def saved_parameters(run: RunRecord) -> Floats | None:
 
 
 def _require_counted(run: RunRecord) -> None:
-    """Checks that the state's evaluations and preparation are the releases that the ledger completed.
+    """Checks that the state's evaluations, preparation and rounds are the releases that the ledger completed.
 
-    How much noise they hold, and so how wide their intervals are, depends on how many silos survived.
+    How much noise they hold, and so how wide their intervals are, depends on how many silos survived; how
+    far the server steps, on how many rounds are over.
     """
     completed = run.spending.completed
     if not completed:
         return
-    stated = survivors_stated(run.directory.load_state().arrays)
-    expected = survivors_completed(run.plan, completed)
-    require_same(stated, expected, "state.safetensors, survivors")
+    stated = counts_stated(run.directory.load_state().arrays)
+    expected = counts_completed(run.plan, completed)
+    require_same(stated, expected, "state.safetensors, counts")
 
 
 def _require_whole_state(run: RunRecord) -> None:

@@ -17,6 +17,7 @@ import typer
 from discreet.cli.check import check
 from discreet.config import parse_config
 from discreet.data import Federation, Records, Silo
+from discreet.data.function_source import OwnCodeFailed
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
 from discreet.engines.local import Prepared, prepare
 from discreet.errors import ConfigurationError, DataError, PrivacyRefusal, UnusableRecords
@@ -130,11 +131,11 @@ def test_with_nothing_held_out_a_silo_trains_on_everything(prepared: Prepared, t
     assert len(load_records(f"csv:{tables / 'north.csv'}", plan, "north")) == 30
 
 
-@pytest.mark.parametrize("bound", [None, 9.0])
+@pytest.mark.parametrize(("name", "bound"), [("unbounded", None), ("unbounded", 9.0), ("plancsv", 9.0)])
 def test_a_source_that_promises_less_than_the_plan_needs_is_refused(
-    prepared: Prepared, monkeypatch: pytest.MonkeyPatch, bound: float | None
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch, name: str, bound: float | None
 ) -> None:
-    module = types.ModuleType("unbounded")
+    module = types.ModuleType(name)
 
     def records(**_: Any) -> Federation:
         whole = Records(np.full((2, 4), 4.5, np.float32), np.zeros(2, np.int64))
@@ -143,9 +144,10 @@ def test_a_source_that_promises_less_than_the_plan_needs_is_refused(
         )
 
     module.__dict__["records"] = records
-    monkeypatch.setitem(sys.modules, "unbounded", module)
-    with pytest.raises(DataError, match=r"L2 norm at most 1\.0, as the plan says; .* promises " + str(bound)):
-        load_records("unbounded:records", prepared.plan, "north")
+    monkeypatch.setitem(sys.modules, name, module)
+    said = r"L2 norm at most 1\.0, as the plan says; .* promises " + str(bound)
+    with pytest.raises(OwnCodeFailed, match=said):
+        load_records(f"{name}:records", prepared.plan, "north")
 
 
 @pytest.mark.parametrize("source", ["module:records", "npz:own.npz", "plan:npz:own.npz"])

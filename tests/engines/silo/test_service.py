@@ -72,17 +72,24 @@ def test_a_request_may_be_as_long_as_the_model_of_the_training_in_progress_makes
     assert longest == {1 << 26, (1 << 26) + 8 * consortium.plan.grid.dimension}
 
 
-def test_an_unexpected_failure_tells_the_peer_nothing(
+class Panic(BaseException):
+    """As compiled extensions raise it, which is no ``Exception``."""
+
+
+def test_an_unexpected_failure_tells_the_peer_nothing_and_the_silo_lives_on(
     listening: tuple[Silo, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silo, path = listening
+    for error in (RuntimeError("patient 17"), SystemExit("patient 17"), Panic("patient 17")):
 
-    def fail(*_: Hello | Silo) -> None:
-        raise RuntimeError("patient 17 has a cold")
+        def fail(*_: Hello | Silo, error: BaseException = error) -> None:
+            raise error
 
-    monkeypatch.setattr(type(silo), "handle", fail)
-    reply = decode(ask(path, encode(Hello()), timeout_seconds=TIMEOUT))
-    assert reply == Refused(silo.name, "internal", "the silo failed; its own log says why.")
+        with monkeypatch.context() as patch:
+            patch.setattr(type(silo), "handle", fail)
+            reply = decode(ask(path, encode(Hello()), timeout_seconds=TIMEOUT))
+        assert reply == Refused(silo.name, "internal", "the silo failed; its own log says why.")
+    assert decode(ask(path, encode(Hello()), timeout_seconds=TIMEOUT)) == Present(silo.name)
 
 
 def test_nobody_at_home_is_one_clear_line(tmp_path: Path) -> None:

@@ -167,4 +167,18 @@ IN_RUNS = (
         "if False and",
         ("tests/unit/session/test_open_release.py::test_a_model_is_not_exchanged_while_it_is_evaluated",),
     ),
+    Mutant(
+        "another number of rounds in the state of an open release",
+        "src/discreet/rounds/opening.py",
+        "counts_stated(arrays) == counts_completed(plan, every)",
+        "True",
+        ("tests/unit/session/test_open_release.py",),
+    ),
+    Mutant(
+        "survivors of an open release in any order",
+        "src/discreet/rounds/opening.py",
+        "if known != made.survivors or not",
+        "if set(known) != set(made.survivors) or not",
+        ("tests/unit/session/test_open_release.py",),
+    ),
 )

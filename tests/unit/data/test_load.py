@@ -344,7 +344,11 @@ def test_a_function_makes_the_federation(monkeypatch: pytest.MonkeyPatch) -> Non
     def failing(**_: float) -> Federation:
         raise KeyError("patient 7")
 
+    def lacking(**_: float) -> Federation:
+        raise ModuleNotFoundError("patient 7", name="my_records")
+
     module.failing = failing  # type: ignore[attr-defined]
+    module.lacking = lacking  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "my_records", module)
     assert load_federation("my_records:build", test_fraction=0.1, split_seed=9).name == "heart-disease"
     assert seen == {"test_fraction": 0.1, "split_seed": 9}
@@ -352,6 +356,8 @@ def test_a_function_makes_the_federation(monkeypatch: pytest.MonkeyPatch) -> Non
         load_federation("my_records:wrong")
     with pytest.raises(OwnCodeFailed, match="whatever its records hold; it raised KeyError"):
         load_federation("my_records:failing")
+    with pytest.raises(OwnCodeFailed, match="it raised ModuleNotFoundError: patient 7"):
+        load_federation("my_records:lacking")
     assert all(len(s.train) <= 50 for s in load_federation("my_records:build", record_capacity=50).silos)
     with pytest.raises(DataError, match=r"it is none\. Did you mean 'build'\?"):
         load_federation("my_records:buld")

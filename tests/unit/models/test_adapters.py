@@ -215,6 +215,9 @@ def test_a_file_that_does_not_fit_is_refused(
     save_file(tensors | {"scale": torch.tensor(1.0)}, path)
     with pytest.raises(ConfigurationError, match=message):
         tuned(PublicWeights(str(path), None))
-    path.write_bytes(b"no tensors")
-    with pytest.raises(ConfigurationError, match=r"other\.safetensors must be a safetensors file"):
-        tuned(PublicWeights(str(path), None))
+    header = b'{"scale":{"dtype":"F8_E8M0","shape":[1],"data_offsets":[0,1]}}'
+    of_no_type = len(header).to_bytes(8, "little") + header + bytes(1)
+    for data in (b"no tensors", of_no_type):
+        path.write_bytes(data)
+        with pytest.raises(ConfigurationError, match=r"other\.safetensors must be a safetensors file"):
+            tuned(PublicWeights(str(path), None))

@@ -19,9 +19,12 @@ from tests.unit.session.test_evaluated_training import Killed, planned
 from tests.unit.session.test_evaluation import hospitals
 
 
-def died_behind(release: int, out: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Plan, RunDirectory]:
+def died_behind(
+    release: int, out: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any
+) -> tuple[Plan, RunDirectory]:
     """Trains until a release has its state, but no line in the ledger that says so."""
-    plan, append = planned({"every": 2, "epsilon": 8.0}), LedgerWriter.append
+    evaluate = None if changes else {"every": 2, "epsilon": 8.0}
+    plan, append = planned(evaluate, **changes), LedgerWriter.append
 
     def dies(self: LedgerWriter, entry: Any) -> Any:
         if isinstance(entry, Completed) and entry.release == release:
@@ -67,9 +70,13 @@ def test_a_state_that_no_round_led_to_is_not_settled(tmp_path: Path, monkeypatch
     forged = [(saved.arrays | {name: one}, saved.made) for name in saved.arrays for one in forms]
     forged += [
         (saved.arrays, dataclasses.replace(saved.made, survivors=one))
-        for one in ((), names[:1], names * 2, (*names[1:], "nobody"))
+        for one in ((), names[:1], names * 2, names[::-1], (*names[1:], "nobody"))
     ]
-    forged.append((saved.arrays, dataclasses.replace(saved.made, transcript="zz")))
+    forged += [
+        (saved.arrays, dataclasses.replace(saved.made, transcript=one)) for one in ("", "ab", "z" * 64)
+    ]
+    # By another number of rounds the server would step otherwise, or in none but errors.
+    forged += [(saved.arrays | {"server.rounds": np.array([one])}, saved.made) for one in (0, 3, -(10**6))]
     for arrays, made in forged:
         directory.save_state(arrays, made)
         with pytest.raises(LedgerError, match="must be a state that release 2 of the plan can lead to"):
@@ -78,3 +85,33 @@ def test_a_state_that_no_round_led_to_is_not_settled(tmp_path: Path, monkeypatch
     directory.save_state(saved.arrays, saved.made)
     with resume_ledger(directory, plan, seeded=True) as ledger:
         assert isinstance(ledger.entries[-2], Completed)
+
+
+def test_a_state_has_the_models_that_a_timetable_still_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    buffered = {"kind": "buffered", "buffer": 2, "pace": {"east": 3}}
+    changes = {"schedule": buffered, "aggregation": {"min_survivors": 2}}
+    plan, directory = died_behind(3, tmp_path / "run", monkeypatch, **changes)
+    before, saved = directory.ledger.read_bytes(), directory.load_state()
+    versions = saved.arrays["history.versions"]
+    for forged in (versions[::-1].copy(), versions + 10**9, versions - 1):
+        directory.save_state(saved.arrays | {"history.versions": forged}, saved.made)
+        with pytest.raises(LedgerError, match="must be a state that release 3 of the plan can lead to"):
+            resume_ledger(directory, plan, seeded=True)
+    assert directory.ledger.read_bytes() == before
+    directory.save_state(saved.arrays, saved.made)
+    with resume_ledger(directory, plan, seeded=True) as ledger:
+        assert isinstance(ledger.entries[-2], Completed)
+
+
+@pytest.mark.parametrize("norm", [0.0, -1.0, 2.0**-65, 2.0**65])
+def test_a_norm_that_moved_is_one_at_which_silos_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, norm: float
+) -> None:
+    moving = {"clip_norm": {"initial": 1.0, "quantile": 0.5}}
+    plan, directory = died_behind(1, tmp_path / "run", monkeypatch, privacy=moving)
+    saved = directory.load_state()
+    directory.save_state(saved.arrays | {"clip_norm": np.array([norm])}, saved.made)
+    with pytest.raises(LedgerError, match="must be a state that release 1 of the plan can lead to"):
+        resume_ledger(directory, plan, seeded=True)
