@@ -35,8 +35,8 @@ def verify(
     weights: Annotated[
         Path | None,
         typer.Option(
-            help="The public weights that the plan names: compare the frozen layers with them, or, of a "
-            "feature network, make the features of --records."
+            help="The public weights that the plan names: compare frozen layers, or where a head began, with "
+            "them, or, of a feature network, make the features of --records."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,

@@ -45,6 +45,10 @@ _MUST_BE = {
 }
 """What must be written, by the validator's name of what is wrong."""
 
+_DIGEST = "64 digits of 0-9 and a-f, in lower case, as sha256sum prints them"
+_PATTERNS = {"^[0-9a-f]{64}$": _DIGEST}
+"""What must be written, by the pattern that it must match."""
+
 
 def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
     """Says what must hold and what was got for the first error, unknown keys first."""
@@ -95,6 +99,8 @@ def _expected(problem: Any, location: list[str], data: Mapping[str, Any]) -> str
         return f"a list, as in {location[-1]} = [{json.dumps(got, ensure_ascii=False)}]"
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         return f"a table{_example(location, data)}"
+    if kind == "string_pattern_mismatch" and problem["ctx"]["pattern"] in _PATTERNS:
+        return _PATTERNS[problem["ctx"]["pattern"]]
     stated = {
         key: f"{limit:g}" if isinstance(limit, float) else limit
         for key, limit in problem.get("ctx", {}).items()

@@ -50,7 +50,8 @@ def head_of_texts(classes: Sequence[npt.NDArray[Any]], *, scale: float = 20.0) -
         [[-5.0, 5.0, 0.0]]
     """
     given: object = scale
-    if not isinstance(given, int | float | np.number) or not _SMALLEST_SCALE <= given <= _LARGEST_SCALE:
+    is_none = isinstance(given, bool) or not isinstance(given, int | float | np.number)
+    if is_none or not _SMALLEST_SCALE <= scale <= _LARGEST_SCALE:
         got = f"{given!r:.40}" if isinstance(given, int | float | str) else type(given).__name__
         raise ConfigurationError(f"'scale' must be a number from 2^-40 to 2^40; got {got}.")
     arrays = _vectors(classes)

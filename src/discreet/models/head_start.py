@@ -9,12 +9,16 @@ from pathlib import PurePath
 import torch
 from torch import nn
 
+from discreet.errors import ConfigurationError
+from discreet.models.convexity import OrdinalHead
 from discreet.models.public_weights import PublicWeights, fill
 
 _KNOB = (
     "Write one array 'weight' of a row for each output and a column for each feature, that of the constant "
     "last (docs/how-to/class-texts.md)."
 )
+_SUM_OF_NONE = 1e-5
+"""To which part of their largest number the rows of a softmax head, less their mean, add up to zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,29 @@ class HeadStart:
         """
         targets = dict(head.named_parameters())
         if isinstance(self.weights, PublicWeights):
-            fill(targets, self.weights.tensors(), name=PurePath(self.weights.path).name, knob=_KNOB)
+            name = PurePath(self.weights.path).name
+            fill(targets, self.weights.tensors(), name=name, knob=_KNOB)
+            _require_begun(head, name)
         else:
             fill(targets, self.weights, name="the released model", knob=_KNOB)
+
+
+def _require_begun(head: nn.Module, name: str) -> None:
+    """Refuses numbers from which nothing can begin, and a softmax head in place of one of levels."""
+    for key, weight in head.named_parameters():
+        if not torch.isfinite(weight).all():
+            raise ConfigurationError(
+                f"{name} must hold numbers that are finite as float32; {key!r} has NaN or infinity. Write "
+                "the file anew."
+            )
+        if isinstance(head, OrdinalHead) and _adds_up_to_none(weight):
+            raise ConfigurationError(
+                f"{name} must hold a head of levels: a row that all levels share, then one for each level "
+                "but the lowest; its rows add up to zero, as those of head_of_texts do, whose classes have "
+                "no order. Take the model 'logistic', or the head of an ordinal model."
+            )
+
+
+def _adds_up_to_none(weight: torch.Tensor) -> bool:
+    largest = weight.abs().max()
+    return bool(largest > 0 and weight.double().sum(dim=0).abs().max() <= _SUM_OF_NONE * largest)

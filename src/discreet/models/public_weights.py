@@ -96,10 +96,8 @@ def fill(
     with torch.no_grad():
         for key, target in targets.items():
             if key not in tensors:
-                others = ", ".join(sorted(tensors)[:5])
-                raise ConfigurationError(
-                    f"{name} must hold {key!r}; it holds {others or 'nothing'}, … {knob}"
-                )
+                others = ", ".join(sorted(tensors)[:5]) + ", …" * (len(tensors) > 5)
+                raise ConfigurationError(f"{name} must hold {key!r}; it holds {others or 'nothing'}. {knob}")
             held = tensors[key]
             if (target.shape, target.dtype.is_floating_point) != (held.shape, held.dtype.is_floating_point):
                 raise ConfigurationError(

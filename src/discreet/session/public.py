@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -146,7 +147,7 @@ def plan_training(
     target: Target,
     model: str | Callable[..., Any] = LINEAR,
     loss: Loss | None = None,
-    pretrained: Mapping[str, str] | None = None,
+    pretrained: Mapping[str, str | Path] | None = None,
     rounds: int | Literal["auto"] | None = None,
     local: Mapping[str, Any] | None = None,
     server: Mapping[str, Any] | None = None,
@@ -232,7 +233,7 @@ def plan_training(
         "name": name,
         "data": data.model_dump(exclude_none=True)
         | _stated(standardise=standardise, centre=centre, project=project),
-        "model": {"name": named} | _stated(loss=loss and loss.stated(), pretrained=pretrained),
+        "model": {"name": named} | _stated(loss=loss and loss.stated(), pretrained=_texts(pretrained)),
         "training": training,
         "privacy": target.with_keys(privacy),
         **_stated(silos=silos, aggregation=aggregation, evaluate=evaluate),
@@ -265,6 +266,13 @@ def require_table(name: str, given: object, example: Mapping[str, Any]) -> None:
 def _stated(**tables: Any) -> dict[str, Any]:
     """Returns those that are not left out."""
     return {name: table for name, table in tables.items() if table is not None}
+
+
+def _texts(table: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Returns a table with paths as a config has them."""
+    if table is None:
+        return None
+    return {key: str(given) if isinstance(given, Path) else given for key, given in table.items()}
 
 
 def _untuned(local: Mapping[str, Any] | None) -> bool:

@@ -61,10 +61,10 @@ def verify(
             follow from what the plan states of its model, which is taken at its word, and weights are checked
             only as sealed; the finding says so.
         weights: the file of public weights that the plan names. Those of the model are compared with its
-            frozen layers, which takes ``own_code``. Without it they are taken at the model's word, and the
-            finding says so. Those of a feature network make the features of ``records``; without it that file
-            is looked for in the same folder. All else that is frozen, such as A of an adapter, follows from
-            the plan's seed either way.
+            frozen layers, which takes ``own_code``, or with where a linear head began. Without it they are
+            taken at the model's word, and the finding says so. Those of a feature network make the features
+            of ``records``; without it that file is looked for in the same folder. All else that is frozen,
+            such as A of an adapter, follows from the plan's seed either way.
 
     Raises:
         VerificationFailure: for the first thing that is wrong.

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from discreet.documents import read_json, shown
@@ -82,6 +82,8 @@ def gather(
         raise VerificationFailure(
             "--weights must come with --own-code, which builds the network; it does not."
         )
+    if weights is not None:
+        _require_agreed(run.plan, weights)
     return Evidence(run, own_code, weights)
 
 
@@ -105,6 +107,19 @@ def _makes_features(plan: Plan, weights: Path, *, measures: bool) -> bool:
     if features is None or not measures:
         return False
     return hashlib.sha256(PublicWeights(str(weights), None).read()).hexdigest() == features.sha256
+
+
+def _require_agreed(plan: Plan, weights: Path) -> None:
+    """Refuses another file than the plan's model names: it is the file that is wrong, and not the run."""
+    stated = plan.model.pretrained
+    if stated is None or stated.file is None:
+        return
+    found = hashlib.sha256(PublicWeights(str(weights), None).read()).hexdigest()
+    if found != stated.sha256:
+        raise VerificationFailure(
+            f"--weights must be {PurePath(stated.file).name}, SHA-256 {stated.sha256}; {weights.name} has "
+            f"{found}. Take the file that was agreed on."
+        )
 
 
 def _require_terms(plan: Plan, spent: Spending) -> None:

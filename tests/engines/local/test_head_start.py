@@ -108,10 +108,11 @@ def test_the_guarantee_is_that_of_a_head_from_zero(document: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"weights": HEAD}, "start.safetensors must hold 'weight'; it holds weights, … Write one array"),
+        ({"weights": HEAD}, "start.safetensors must hold 'weight'; it holds weights. Write one array"),
         ({"weight": HEAD[:, :3]}, r"in the network's shape \(3, 4\), torch.float32; got \(3, 3\)"),
         ({"weight": HEAD.astype(np.int32)}, "torch.float32; got .* torch.int32"),
-        ({"weight": HEAD * np.float32(np.nan)}, "Parameters must be finite"),
+        ({"weight": HEAD * np.float32(np.nan)}, "finite as float32; 'weight' has NaN or infinity"),
+        ({"weight": HEAD.astype(np.float64) * 1e300}, "finite as float32; 'weight' has NaN or infinity"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused(
@@ -120,6 +121,25 @@ def test_a_file_that_does_not_fit_is_refused(
     document["model"]["pretrained"] = pretrained(tmp_path, **arrays)
     with pytest.raises(ConfigurationError, match=message) as caught:
         prepared(document)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_head_of_texts_is_refused_as_one_of_levels(document: dict[str, Any], tmp_path: Path) -> None:
+    """Both have a row for each class; of levels the first row is what all share."""
+    texts = discreet.head_of_texts(list(np.eye(3)[:, None]), scale=4.0)
+    document["data"]["feature_norm_bound"] = 1.0
+    for name, weight in (("logistic", texts), ("ordinal", HEAD), ("ordinal", 0 * HEAD)):
+        assert prepared(document, name=name, pretrained=pretrained(tmp_path, weight=weight))
+    with pytest.raises(ConfigurationError, match=r"must hold a head of levels: .* add up to zero") as caught:
+        prepared(document, name="ordinal", pretrained=pretrained(tmp_path, weight=texts))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("written", ["as sha256sum prints it", "AB" * 32])
+def test_a_digest_that_is_none_is_refused_in_words(document: dict[str, Any], written: str) -> None:
+    document["model"]["pretrained"]["sha256"] = written
+    with pytest.raises(ConfigurationError, match="must be 64 digits of 0-9 and a-f, in lower case") as caught:
+        parse_config(document)
     assert "\n" not in str(caught.value)
 
 
@@ -224,6 +244,12 @@ def test_a_released_model_needs_no_file_and_verification_compares_it(
     assert "NOT COMPARED" in verified(forgery)
     with pytest.raises(VerificationFailure, match=r"'facts\.model_digest' must be that of the model built"):
         verified(forgery, weights=file)
+    with pytest.raises(
+        VerificationFailure, match=r"^--weights must be start\.safetensors, SHA-256 .* others"
+    ):
+        verified(out, weights=Path(others))
+    with pytest.raises(VerificationFailure, match=r"^Cannot read weights from gone: No such file"):
+        verified(out, weights=tmp_path / "gone")
 
 
 def toml(table: dict[str, Any], within: str = "") -> Iterator[str]:
@@ -347,9 +373,15 @@ def test_a_program_names_the_file_by_an_argument(tmp_path: Path) -> None:
         num_classes=3,
         norm_bound=1.0,
     )
-    plan = discreet.plan_training(
-        both.public(capacity=40), target=discreet.Target(epsilon=8.0, delta=1e-5), pretrained=begins, rounds=2
+    target = discreet.Target(epsilon=8.0, delta=1e-5)
+    plan = discreet.plan_training(both.public(capacity=40), target=target, pretrained=begins, rounds=2)
+    of_a_path = discreet.plan_training(
+        both.public(capacity=40),
+        target=target,
+        pretrained=begins | {"file": Path(begins["file"])},
+        rounds=2,
     )
+    assert of_a_path.digest() == plan.digest()
     found = discreet.train(plan, both, seed=1, out=tmp_path / "run")
     assert found.predict(3.0 * np.eye(3)).tolist() == [0, 1, 2]
     with pytest.raises(ConfigurationError, match="'pretrained' must be a table"):

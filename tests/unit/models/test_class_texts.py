@@ -53,6 +53,7 @@ def test_no_length_of_a_text_counts() -> None:
             ([[[1.0, 0.0]], [[0.0, 1.0]]], scale, "'scale' must be a number from 2\\^-40 to 2\\^40; got ")
             for scale in (0.0, float("nan"), -1.0, 1e39, 1e-39, 10**400, "20", 2j, None, np.ones(2))
         ),
+        (np.eye(2)[:, None], True, r"'scale' must be a number from 2\^-40 to 2\^40; got True"),
         ([np.ones((1, 2))], 1.0, "at least 2 classes; got 1."),
         ([np.ones((1, 2)), np.ones((1, 3))], 1.0, r"class 1 has \(1, 3\)"),
         ([np.ones(2), np.ones(2)], 1.0, r"class 0 has \(2,\)"),
