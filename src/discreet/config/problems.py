@@ -45,7 +45,7 @@ _MUST_BE = {
 }
 """What must be written, by the validator's name of what is wrong."""
 
-_DIGEST = "64 digits of 0-9 and a-f, in lower case, as sha256sum prints them"
+_DIGEST = "64 digits of 0-9 and a-f, in lower case"
 _PATTERNS = {"^[0-9a-f]{64}$": _DIGEST}
 """What must be written, by the pattern that it must match."""
 

@@ -56,7 +56,7 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
     module_name, _, function_name = reference.partition(":")
     package = module_name.partition(".")[0]
     # Asked before any code of the owner's runs, since that may say of itself that it is missing.
-    if package not in sys.modules and find_spec(package) is None:
+    if not package or (package not in sys.modules and find_spec(package) is None):
         raise DataError(
             f"the data source {reference!r} must name an importable module; there is none named "
             f"{package!r}. Install it, or add its folder to PYTHONPATH."

@@ -2,6 +2,7 @@ r"""Stable-steps: many local steps of a convex model at the sensitivity of one (
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -152,7 +153,8 @@ class StableSteps(ConvexSteps):
             terms=None if self.persons is None else records_of(self.persons, largest),
         )
         slack = self.l2_sensitivity() * (FLOAT_SLACK - 2.0 * FEATURE_NORM_TOLERANCE) / (1.0 + FLOAT_SLACK)
-        return 2.0 * self.step_bound * self.passes * error / slack
+        # At the smallest learning rates nothing is left of the slack.
+        return 2.0 * self.step_bound * self.passes * error / slack if slack > 0.0 else math.inf
 
 
 def _residual_error(loss: ConvexLoss) -> float:

@@ -64,9 +64,9 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
             f"{'one' if seeded else 'none'}. {'Leave it out' if seeded else 'Give it'}."
         )
     ledger = LedgerWriter.open(directory.ledger)
-    for left in directory.half_written():  # the ledger's lock says that nobody else writes here
-        left.unlink()
     try:
+        for left in directory.half_written():  # the ledger's lock says that no training writes here
+            left.unlink(missing_ok=True)
         spent = spending(ledger.entries)
         led_to = _led_to(plan, directory, spent)
         if spent.completed and led_to is None:

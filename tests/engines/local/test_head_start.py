@@ -129,13 +129,14 @@ def test_a_head_of_texts_is_refused_as_one_of_levels(document: dict[str, Any], t
     texts = discreet.head_of_texts(list(np.eye(3)[:, None]), scale=4.0)
     document["data"]["feature_norm_bound"] = 1.0
     for name, weight in (("logistic", texts), ("ordinal", HEAD), ("ordinal", 0 * HEAD)):
-        assert prepared(document, name=name, pretrained=pretrained(tmp_path, weight=weight))
+        made = prepared(document, name=name, pretrained=pretrained(tmp_path, weight=weight))
+        assert made.plan.model.name == name
     with pytest.raises(ConfigurationError, match=r"must hold a head of levels: .* add up to zero") as caught:
         prepared(document, name="ordinal", pretrained=pretrained(tmp_path, weight=texts))
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("written", ["as sha256sum prints it", "AB" * 32])
+@pytest.mark.parametrize("written", ["that of the file", "AB" * 32])
 def test_a_digest_that_is_none_is_refused_in_words(document: dict[str, Any], written: str) -> None:
     document["model"]["pretrained"]["sha256"] = written
     with pytest.raises(ConfigurationError, match="must be 64 digits of 0-9 and a-f, in lower case") as caught:

@@ -121,6 +121,11 @@ def test_the_band_around_weights_follows_the_rate() -> None:
         (STABLE | {"decay": 1.5}, {}, r"'training.local.decay': must be at most 1; got 1.5"),
         (STABLE | {"decay": {"kind": "inverse-time", "rate": 0.0}}, {}, r"'training.local.decay.rate'"),
         (STABLE | {"decay": 1e-7}, {}, r"'training.local.decay' must leave at least 2\^-64 .* 1e-21"),
+        (
+            STABLE | {"learning_rate": 1e-303, "decay": {"kind": "inverse-time", "rate": 5e18}},
+            {},
+            r"'training.local.decay' must leave .* at .* rounding could be inf times",
+        ),
     ],
 )
 def test_a_decay_that_nobody_can_carry_out_is_refused(
