@@ -50,6 +50,23 @@ def look_until(watched: Supervision, condition: Callable[..., Any]) -> None:
     assert condition()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is adopted")
+def test_what_a_program_leaves_and_ends_is_buried_while_the_program_runs(tmp_path: Path) -> None:
+    """Flower starts its parts in sessions of their own, a process for each message."""
+    ended = tmp_path / "ended"
+    orphans = f"for each in 1 2 3; do (setsid sh -c 'echo $$ >> {ended}' &); done; exec sleep 600"
+    with Children(tmp_path, dict(os.environ)) as children:
+        keeper = children.start("silo-a", ["/bin/sh", "-c", orphans])
+        deadline = time.monotonic() + 60.0
+        while len(numbers := ended.read_text().split() if ended.exists() else []) < 3:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        while any(Path("/proc", number).exists() for number in numbers) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not any(Path("/proc", number).exists() for number in numbers)
+        assert keeper.process.poll() is None
+
+
 def test_a_program_that_dies_is_started_again_with_a_line_for_each(tmp_path: Path) -> None:
     said: list[Any] = []
     with Children(tmp_path, dict(os.environ)) as children:
