@@ -5,10 +5,12 @@ Every style keeps the whole gradient of a record within the norm, so the sensiti
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from discreet.errors import ConfigurationError
 from discreet.kinds.fields import Positive, Section, within
 from discreet.kinds.float_error import MAX_NORM, MIN_NORM
 
@@ -34,6 +36,21 @@ class PerLayer(Section):
 
     kind: Literal["per-layer"] = "per-layer"
     shares: tuple[_Share, ...] = ()
+
+    def limits(self, layers: int, clip_norm: float) -> tuple[float, ...]:
+        """Returns the norm that each of so many trainable layers is clipped to.
+
+        Raises:
+            ConfigurationError: if there is not one for each.
+        """
+        shares = self.shares or (1.0,) * layers
+        if not len(shares) == layers:
+            raise ConfigurationError(
+                f"'training.local.style.shares' must give one share for each of the model's {layers} "
+                f"trainable layers; got {len(shares)}."
+            )
+        total = math.sqrt(sum(share**2 for share in shares))
+        return tuple(clip_norm * share / total for share in shares)
 
 
 class Automatic(Section):

@@ -14,6 +14,7 @@ from discreet.data.map_answers import MapAnswers
 from discreet.errors import ConfigurationError
 from discreet.plan import FederationFacts, Plan, event_for, load_plan, make_plan
 from discreet.plan.counted import normaliser
+from discreet.plan.public_model import made_model
 from discreet.privacy.adversary import (
     AggregationServer,
     ReleasedModels,
@@ -215,3 +216,20 @@ def test_answers_of_a_map_that_needs_none_are_refused(transform: str | None) -> 
     with pytest.raises(ConfigurationError, match=r"'facts\.map_answers' must be left out") as caught:
         make_plan(config(**data), facts)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [("single-step", {}), ("noisy-steps", {"learning_rate": 0.1, "steps": 2})],
+)
+def test_shares_of_another_number_of_layers_are_refused_before_a_silo_could_send_noise_alone(
+    kind: str, more: dict[str, Any]
+) -> None:
+    def made(shares: list[float]) -> int:
+        local = {"kind": kind, "style": {"kind": "per-layer", "shares": shares}, **more}
+        asked = config(training__local=local, model__name="mlp", privacy__clip_norm=1.0)
+        return made_model(asked, (6,), 2)[1].dimension
+
+    with pytest.raises(ConfigurationError, match=r"must give one share .* 2 trainable layers; got 3\."):
+        made([1.0, 2.0, 3.0])
+    assert made([]) == made([1.0, 2.0])

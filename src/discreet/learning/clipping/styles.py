@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 
-from discreet.errors import ConfigurationError
 from discreet.kinds.styles import Automatic, ClippingStyle, Flat, PerLayer
 
 
@@ -25,24 +22,12 @@ def factors(style: ClippingStyle, norms_squared: torch.Tensor, clip_norm: float)
         case Flat():
             norms = norms_squared.sum(dim=0).sqrt()
             return (clip_norm / norms.clamp(min=clip_norm)).expand_as(norms_squared)
-        case PerLayer(shares=shares):
-            limits = norms_squared.new_tensor(_limits(shares, norms_squared.shape[0], clip_norm))
+        case PerLayer():
+            limits = norms_squared.new_tensor(style.limits(norms_squared.shape[0], clip_norm))[:, None]
             return limits / torch.maximum(norms_squared.sqrt(), limits)
         case Automatic(stability=stability):
             norms = norms_squared.sum(dim=0).sqrt()
             return (clip_norm / (norms + stability * clip_norm)).expand_as(norms_squared)
-
-
-def _limits(shares: tuple[float, ...], layers: int, clip_norm: float) -> list[list[float]]:
-    """Returns the norm that each layer is clipped to, shape ``(layers, 1)``."""
-    relative = shares or (1.0,) * layers
-    if not len(relative) == layers:
-        raise ConfigurationError(
-            f"'style.shares' must give one share for each of the model's {layers} trainable layers; "
-            f"got {len(relative)}."
-        )
-    total = math.sqrt(sum(share**2 for share in relative))
-    return [[clip_norm * share / total] for share in relative]
 
 
 def count_within(norms_squared: torch.Tensor, clip_norm: float) -> int:
