@@ -76,6 +76,13 @@ class LocalSection(Section):
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""
 
+    def require_layers(self, layers: int) -> None:
+        """Refuses settings that are for another number of the model's trainable layers; here there are none.
+
+        Raises:
+            ConfigurationError: saying how many there are.
+        """
+
     def step_weights(self) -> StepWeights | None:
         """Returns the integer weight of each release in a silo's message; None where it is one release."""
         return None

@@ -25,7 +25,7 @@ from discreet.kinds.footprint import SHARED, NoiseSharing
 from discreet.kinds.persons import PersonWeights, records_of, require_computable
 from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch
 from discreet.kinds.setting import SiloSetting
-from discreet.kinds.styles import FLAT, ClippingStyle
+from discreet.kinds.styles import FLAT, ClippingStyle, PerLayer
 from discreet.privacy.events import Sampling
 from discreet.sampling import Poisson
 
@@ -72,6 +72,11 @@ class NoisyStepsConfig(LocalSection):
     steps: Annotated[int, Field(ge=1, le=MOST_STEPS)]
     momentum: Annotated[Momentum, AfterValidator(_of_few_decimals)] = 0.0
     style: ClippingStyle = FLAT
+
+    def require_layers(self, layers: int) -> None:
+        """Refuses shares of another number of layers: silos would find out, and send noise alone."""
+        if isinstance(self.style, PerLayer):
+            self.style.limits(layers, clip_norm=1.0)
 
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""

@@ -12,7 +12,7 @@ from torch import nn
 
 from discreet.config import Config
 from discreet.errors import ConfigurationError
-from discreet.kinds import Asked, NoisyStepsConfig, PerLayer, SingleStepConfig
+from discreet.kinds import Asked
 from discreet.kinds.model_facts import LINEAR_HEADS, ModelFacts, answers_facts
 from discreet.models import Answers, build_model, count_weights, described, flatten
 from discreet.models.adapters import FineTuning
@@ -67,18 +67,11 @@ def made_model(
             labels=config.data.several,
             tuning=_tuning(config, released),
         )
-        _require_shares(config, made)
+        trained = [name for name, weight in made.named_parameters() if weight.requires_grad]
+        config.training.local.require_layers(len({name.rpartition(".")[0] for name in trained}))
         return made, described(made, shape)
     dimension = Asked(blocks).dimension
     return Answers(dimension), answers_facts(dimension)
-
-
-def _require_shares(config: Config, made: nn.Module) -> None:
-    """Refuses shares of another number of layers, at which a silo could send nothing but noise."""
-    local = config.training.local
-    if isinstance(local, SingleStepConfig | NoisyStepsConfig) and isinstance(local.style, PerLayer):
-        trained = [name for name, weight in made.named_parameters() if weight.requires_grad]
-        local.style.limits(len({name.rpartition(".")[0] for name in trained}), clip_norm=1.0)
 
 
 def _tuning(config: Config, released: Mapping[str, npt.NDArray[Any]] | None) -> FineTuning | HeadStart | None:

@@ -85,7 +85,7 @@ def test_a_state_that_counts_other_silos_than_the_ledger_is_found(
                 ledger.append(dataclasses.replace(entry, led_to=led_to))
             else:
                 ledger.append(entry)
-    with pytest.raises(VerificationFailure, match=r"state\.safetensors, survivors"):
+    with pytest.raises(VerificationFailure, match=r"state\.safetensors, counts"):
         check_models(gather(directory.path))
 
 
