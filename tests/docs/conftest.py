@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import runpy
 import shlex
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.cli import main
+from tests.support.pasted import in_bash, in_process
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,8 +33,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def shell(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Callable[[str], int]:
     """Runs a shell block and returns its exit code.
 
-    A plain ``discreet …`` line runs in this process, since each new one would load torch again; any other
-    line goes to bash. The block ends at the first line that fails.
+    A plain ``discreet …`` or ``python FILE …`` line runs in this process, since each new one would load
+    torch again; any other line goes to bash, which asks this process for each ``discreet …`` in it unless
+    its errors are kept. The block ends at the first line that fails.
     """
 
     def run(text: str) -> int:
@@ -43,8 +45,14 @@ def shell(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Callable[[str], int]
                 monkeypatch.syspath_prepend(folder)
                 words = words[1:]
             for_bash = {"|", "2>", "<", "&&"} & set(words) or any(sign in line for sign in ("$(", "*"))
-            plain = words[:1] == ["discreet"] and not for_bash
-            code = _in_process(words, monkeypatch) if plain else _in_bash(line, folder)
+            if words[:1] == ["discreet"] and not for_bash:
+                code = in_process(words, monkeypatch)
+            elif words[:1] == ["python"] and not for_bash:
+                code = _program(words[1:], monkeypatch)
+            elif "2>" in words:
+                code = subprocess.run(["/bin/bash", "-c", line], capture_output=True, check=False).returncode
+            else:
+                code = in_bash(line, folder, monkeypatch)
             if code:
                 return code
         return 0
@@ -52,22 +60,13 @@ def shell(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Callable[[str], int]
     return run
 
 
-def _in_process(words: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
-    """Runs one command; a last ``> FILE`` takes its output."""
-    *words, sign, file = words if ">" in words else [*words, "", ""]
-    monkeypatch.setattr(sys, "argv", words)
-    printed, code = io.StringIO(), 0
-    with contextlib.redirect_stdout(printed):
+def _program(words: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Runs a program of the page, or one of the examples."""
+    with monkeypatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
+        patch.setattr(sys, "argv", words)
+        patch.syspath_prepend(Path(words[0]).resolve().parent)
         try:
-            main()
+            runpy.run_path(words[0], run_name="__main__")
         except SystemExit as ended:
-            code = int(ended.code or 0)
-    if sign:
-        Path(file).write_text(printed.getvalue(), encoding="utf-8")
-    return code
-
-
-def _in_bash(line: str, folder: Path) -> int:
-    command = ["bash", "-o", "pipefail", "-c", line]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, check=False)
-    return ended.returncode
+            return int(ended.code or 0)
+    return 0

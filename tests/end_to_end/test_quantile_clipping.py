@@ -56,7 +56,11 @@ TRAINING: dict[str, Any] = {
 
 
 def configured(unit: str, **aggregation: Any) -> Config:
-    common = {"aggregation": {"protocol": "ideal", **aggregation}, "run": {"seed": 3, "evaluate": False}}
+    common = {
+        "aggregation": {"protocol": "ideal", **aggregation},
+        "run": {"seed": 3, "evaluate": False},
+        "speed": {"workers": 1},  # to start more takes longer than all rounds
+    }
     return parse_config({**TRAINING[unit], **common})
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,8 +118,8 @@ def rehearsed(users: machine.Users, tmp_path_factory: pytest.TempPathFactory) ->
     return ConsortiumFolder(path).silo(SILO)
 
 
-@pytest.fixture
-def place(users: machine.Users, rehearsed: Path) -> Iterator[Place]:
+@contextlib.contextmanager
+def placed(users: machine.Users, rehearsed: Path) -> Iterator[Place]:
     """A rehearsed silo with a file of records, all of it its user's own."""
     path = Path(tempfile.mkdtemp(prefix="discreet-users-"))
     made = Place(path, users)
@@ -138,19 +139,34 @@ def place(users: machine.Users, rehearsed: Path) -> Iterator[Place]:
 
 
 @pytest.fixture
-def serving(place: Place) -> Iterator[Callable[..., Serving]]:
-    started: list[subprocess.Popen[str]] = []
+def place(users: machine.Users, rehearsed: Path) -> Iterator[Place]:
+    with placed(users, rehearsed) as made:
+        yield made
 
-    def serve(*options: object) -> Serving:
-        process = place.serve(*options)
-        started.append(process)
+
+@contextlib.contextmanager
+def served(place: Place, *options: object) -> Iterator[Serving]:
+    process = place.serve(*options)
+    try:
         log: list[Any] = []
         while not log or "listens at" not in log[-1]:
             log.append(process.stderr.readline())
             assert log[-1], "".join(log)
-        return Serving(place, process, "".join(log))
-
-    yield serve
-    for process in started:
+        yield Serving(place, process, "".join(log))
+    finally:
         process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def own(place: Place, users: machine.Users) -> Iterator[Serving]:
+    """A silo whose socket the SuperNode's user may open, for a test that ends it."""
+    with served(place, "--socket-group", users.group) as serving:
+        yield serving
+
+
+@pytest.fixture(scope="module")
+def shared(users: machine.Users, rehearsed: Path) -> Iterator[Serving]:
+    """Such a silo, for tests that leave it as it was: it takes seconds to start."""
+    with placed(users, rehearsed) as place, served(place, "--socket-group", users.group) as serving:
+        yield serving

@@ -6,14 +6,13 @@ import os
 import shutil
 import signal
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.users import machine
-from tests.users.conftest import Place, Serving
+from tests.users.conftest import Place, Serving, served
 
 REFUSED = {"EACCES", "EPERM"}
 CLOSED_TO_ITS_OWN_USER = (
@@ -25,21 +24,15 @@ CLOSED_TO_ITS_OWN_USER = (
 )
 
 
-@pytest.fixture
-def shared(serving: Callable[..., Serving], users: machine.Users) -> Serving:
-    """A silo whose socket the SuperNode's user may open."""
-    return serving("--socket-group", users.group)
-
-
-def test_the_supernode_can_ask_and_do_nothing_else(shared: Serving, users: machine.Users) -> None:
-    assert stat.S_IMODE(shared.place.socket.stat().st_mode) == 0o660
-    assert shared.place.socket.group() == users.group
-    came = shared.probe(users.supernode)
+def test_the_supernode_can_ask_and_do_nothing_else(own: Serving, users: machine.Users) -> None:
+    assert stat.S_IMODE(own.place.socket.stat().st_mode) == 0o660
+    assert own.place.socket.group() == users.group
+    came = own.probe(users.supernode)
     assert came.pop("ask") == "done"
     assert len(came) == 17
     assert set(came.values()) <= REFUSED, came
-    assert shared.probe(users.supernode, "ask") == {"ask": "done"}
-    log = shared.end()
+    assert own.probe(users.supernode, "ask") == {"ask": "done"}
+    log = own.end()
     assert "ATTENTION" not in log
 
 
@@ -50,12 +43,12 @@ def test_a_stranger_cannot_even_connect(shared: Serving, users: machine.Users) -
 
 
 def test_the_silos_own_user_and_root_are_answered_nothing_and_logged_once(
-    shared: Serving, users: machine.Users
+    own: Serving, users: machine.Users
 ) -> None:
     for user in (users.silo, users.silo, "root"):
-        assert shared.probe(user, "ask")["ask"] != "done"
-    assert shared.probe(users.supernode, "ask") == {"ask": "done"}
-    log = shared.end()
+        assert own.probe(user, "ask")["ask"] != "done"
+    assert own.probe(users.supernode, "ask") == {"ask": "done"}
+    log = own.end()
     assert log.count("answered nothing") == 1
     assert "runs as the silo's own user" in log
 
@@ -66,24 +59,24 @@ def test_the_memory_of_a_silo_is_closed_to_its_own_user(shared: Serving, users: 
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT])
-def test_no_core_is_dumped(shared: Serving, users: machine.Users, number: Any) -> None:
-    control = shared.place.start(users.silo, "-c", "import signal; print('up', flush=True); signal.pause()")
+def test_no_core_is_dumped(own: Serving, users: machine.Users, number: Any) -> None:
+    control = own.place.start(users.silo, "-c", "import signal; print('up', flush=True); signal.pause()")
     assert control.stdout.readline() == "up\n"
     control.send_signal(number)
     assert os.waitid(os.P_PID, control.pid, os.WEXITED | os.WNOWAIT).si_code == os.CLD_DUMPED
     control.communicate()
-    shared.process.send_signal(number)
-    ended = os.waitid(os.P_PID, shared.process.pid, os.WEXITED | os.WNOWAIT)
+    own.process.send_signal(number)
+    ended = os.waitid(os.P_PID, own.process.pid, os.WEXITED | os.WNOWAIT)
     assert (ended.si_code, ended.si_status) == (os.CLD_KILLED, number)
 
 
 def test_without_a_group_the_owner_is_told_and_only_its_user_connects(
-    serving: Callable[..., Serving], users: machine.Users
+    place: Place, users: machine.Users
 ) -> None:
-    alone = serving()
-    assert alone.probe(users.supernode, "ask") == {"ask": "EACCES"}
-    assert alone.probe(users.silo, "ask") == {"ask": "done"}
-    log = alone.end()
+    with served(place) as alone:
+        assert alone.probe(users.supernode, "ask") == {"ask": "EACCES"}
+        assert alone.probe(users.silo, "ask") == {"ask": "done"}
+        log = alone.end()
     assert log.count("ATTENTION") == 1
     assert "--socket-group" in log
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,21 +51,34 @@ def distance(kind: OneRelease, case: Case, pair: Pair) -> float:
 
 
 def largest_distance(
-    kind: OneRelease, case: Case, *, starts: int, moves: int, seed: int
+    kind: OneRelease, case: Case, *, starts: int, moves: int, seed: int, beyond: float = math.inf
 ) -> tuple[float, Pair]:
-    """Hill-climbs from random starts; returns the largest distance found and where."""
+    """Hill-climbs from random starts; returns the largest distance found and where.
+
+    Args:
+        kind: what is trained.
+        case: what the adversary may choose.
+        starts: number of random starts.
+        moves: number of moves from each.
+        seed: of the search.
+        beyond: the first distance beyond it is returned, for those who ask only whether there is one.
+    """
     rng = np.random.default_rng(seed)
     best, where = -1.0, _random_pair(case, rng)
     for _ in range(starts):
         pair = _random_pair(case, rng)
         reached = distance(kind, case, pair)
         for _ in range(moves):
+            if reached > beyond:
+                return reached, pair
             candidate = _perturbed(pair, case, rng)
             value = distance(kind, case, candidate)
             if value >= reached:
                 pair, reached = candidate, value
         if reached > best:
             best, where = reached, pair
+        if best > beyond:
+            break
     return best, where
 
 

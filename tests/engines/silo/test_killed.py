@@ -50,7 +50,11 @@ def opened(consortium: SmallConsortium, path: Path) -> SmallConsortium:
 
 
 def die_at(folder: Path, number: int) -> None:
-    """Kills this process as it begins its ``number``-th fsync or replacement of a file below ``folder``."""
+    """Kills this process as it begins its ``number``-th fsync or replacement of a file below ``folder``.
+
+    The fsync of a file that is about to replace another is no point of its own: a death there leaves what a
+    death at the replacement leaves, and losing what was not synced takes more than the death of a process.
+    """
     fsync, replace, points = os.fsync, os.replace, iter(range(number - 1))
 
     def point(path: str) -> None:
@@ -58,7 +62,9 @@ def die_at(folder: Path, number: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watched_fsync(file: int) -> None:
-        point(os.readlink(f"/proc/self/fd/{file}"))
+        path = os.readlink(f"/proc/self/fd/{file}")
+        if not path.endswith(".tmp"):
+            point(path)
         fsync(file)
 
     def watched_replace(source: Any, target: Any) -> None:

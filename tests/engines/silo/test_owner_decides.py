@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -33,6 +31,7 @@ from discreet.silo.policy import load_policy
 from discreet.silo.spending import odometer
 from discreet.silo.state import SiloState
 from tests.engines.conftest import DirectWire, SmallConsortium
+from tests.support.pasted import in_bash
 
 NAME = "cleveland"
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
@@ -285,7 +284,7 @@ def test_check_counts_the_persons_whose_records_they_are(
 
 
 def test_the_commands_work_when_they_are_pasted(
-    make_consortium: Callable[..., SmallConsortium], tmp_path: Path
+    make_consortium: Callable[..., SmallConsortium], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = make_consortium()
     path = made.folder.silo(NAME).with_name("my silo's $HOME; files")
@@ -296,18 +295,7 @@ def test_the_commands_work_when_they_are_pasted(
     page = render_owner_page(owner_view(load_policy(policy), policy, NOW))
     lines = [html.unescape(line) for line in re.findall(r"<pre><code>(.*?)</code></pre>", page)]
     written, approve, refuse, check = lines
-    shell = f'discreet() {{ "{sys.executable}" -m discreet "$@"; }}\n'
-    codes = [
-        subprocess.run(
-            ["/bin/bash", "-c", shell + line],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        ).returncode
-        for line in (written, check, approve, refuse)
-    ]
+    codes = [in_bash(line, tmp_path, monkeypatch) for line in (written, check, approve, refuse)]
     assert codes == [0, 3, 0, 0]
     assert (path / "state" / "page.html").exists()
     assert [one.verdict for one in read_decisions(path / "state" / "decisions.jsonl")] == [
