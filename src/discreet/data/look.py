@@ -11,11 +11,14 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
+from discreet.arrays import Floats
 from discreet.data.csv_file import CsvFile, any_length, unpacked
 from discreet.data.dates import DateOrder, day_number
 from discreet.data.dialect import COMMAS, Dialect
@@ -66,32 +69,40 @@ class Sight:
     whole: int = 0
     otherwise: int = 0
 
-    def add(self, cells: Iterable[str], numbers: Iterable[float], other: str) -> None:
-        """Looks at some more cells; ``other`` is the decimal sign that the file is not read with."""
-        for cell, number in zip(cells, numbers, strict=True):
-            self.rows += 1
-            if not cell:
-                self.blank += 1
-                continue
-            if len(self.texts) <= MOST_TEXTS:
-                self.texts.add(spelling(cell))
-            if self.rows <= _DISTINCT_ROWS:
-                self.looked += 1
-                self.first.add(cell)
-            if number == number:  # noqa: PLR0124 (not NaN)
-                self.numbers += 1
-                self.whole += number == math.floor(number)
-                self.low, self.high = min(self.low, number), max(self.high, number)
-            else:
-                self.otherwise += _FRACTION[other].fullmatch(cell) is not None
-                self._add_days(cell)
+    def add(self, cells: Sequence[str], numbers: Floats, other: str) -> None:
+        """Looks at some more cells; ``other`` is the decimal sign that the file is not read with.
 
-    def _add_days(self, cell: str) -> None:
+        Args:
+            cells: as they are written.
+            numbers: what they hold, NaN for no number, shape ``(n,)``.
+            other: a point or a comma.
+        """
+        early = [cell for cell in cells[: max(0, _DISTINCT_ROWS - self.rows)] if cell]
+        self.looked += len(early)
+        self.first.update(early)
+        self.rows += len(cells)
+        self.blank += sum(1 for cell in cells if not cell)
+        for cell in dict.fromkeys(filter(None, cells)):
+            if len(self.texts) > MOST_TEXTS:
+                break
+            self.texts.add(spelling(cell))
+        is_number = ~np.isnan(numbers)
+        held = numbers[is_number]
+        self.numbers += len(held)
+        self.whole += int((held == np.floor(held)).sum())
+        self.low = min(self.low, float(held.min(initial=math.inf)))
+        self.high = max(self.high, float(held.max(initial=-math.inf)))
+        texts = (cell for cell, number in zip(cells, is_number.tolist(), strict=True) if cell and not number)
+        for cell, count in Counter(texts).items():
+            self.otherwise += count * (_FRACTION[other].fullmatch(cell) is not None)
+            self._add_days(cell, count)
+
+    def _add_days(self, cell: str, cells: int) -> None:
         for order in DateOrder:
             day = day_number(cell, order)
             if day == day:  # noqa: PLR0124 (not NaN)
                 count, first, last = self.days.get(order, (0, day, day))
-                self.days[order] = (count + 1, min(first, day), max(last, day))
+                self.days[order] = (count + cells, min(first, day), max(last, day))
 
     @property
     def order(self) -> DateOrder | None:
@@ -164,7 +175,7 @@ def seen(file: TableFile) -> dict[str, Sight]:
     other = "." if isinstance(file, CsvFile) and file.dialect.decimal == "," else ","
     for table in file.tables(tuple(found)):
         for name, sight in found.items():
-            sight.add(table.column(name), table.numbers(name).tolist(), other)
+            sight.add(table.column(name), table.numbers(name), other)
     return found
 
 
