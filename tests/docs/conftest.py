@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
-import runpy
 import shlex
 import subprocess
 import sys
@@ -14,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pasted import in_bash, in_process
+from tests.support.pasted import in_bash, in_process, program
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,9 +45,11 @@ def shell(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Callable[[str], int]
             if words[:1] == ["discreet"] and not for_bash:
                 code = in_process(words, monkeypatch)
             elif words[:1] == ["python"] and not for_bash:
-                code = _program(words[1:], monkeypatch)
+                code = program(words[1:], monkeypatch)
             elif "2>" in words:
-                code = subprocess.run(["/bin/bash", "-c", line], capture_output=True, check=False).returncode
+                code = subprocess.run(
+                    ["/bin/bash", "-o", "pipefail", "-c", line], capture_output=True, check=False
+                ).returncode
             else:
                 code = in_bash(line, folder, monkeypatch)
             if code:
@@ -58,15 +57,3 @@ def shell(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Callable[[str], int]
         return 0
 
     return run
-
-
-def _program(words: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
-    """Runs a program of the page, or one of the examples."""
-    with monkeypatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
-        patch.setattr(sys, "argv", words)
-        patch.syspath_prepend(Path(words[0]).resolve().parent)
-        try:
-            runpy.run_path(words[0], run_name="__main__")
-        except SystemExit as ended:
-            return int(ended.code or 0)
-    return 0

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +22,7 @@ import shuffled_participation
 from closed_forms import POISSON, UNIFORM
 from discreet.accounting.gdp import gaussian_delta
 from participation import Segment
+from tests.support.pasted import program
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
@@ -36,12 +34,11 @@ COMMANDS = re.findall(r"^```\n\$ python (\S+)\n(.*?)^```$", PAGE + DECISIONS, re
 
 
 @pytest.mark.parametrize(("script", "printed"), COMMANDS, ids=[script for script, _ in COMMANDS])
-def test_the_page_shows_what_the_command_prints(script: str, printed: str) -> None:
-    done = subprocess.run(
-        [sys.executable, script], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stdout == printed
+def test_the_page_shows_what_the_command_prints(
+    script: str, printed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program([str(ROOT / script)], monkeypatch) == 0
+    assert capsys.readouterr().out == printed
 
 
 def test_every_entry_has_a_command() -> None:

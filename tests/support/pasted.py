@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,8 @@ import pytest
 
 from discreet.cli import main
 
+_ROOT = Path(__file__).parents[2]
+_FOR_TESTS = {str(_ROOT / each) for each in (".", "bench", "reproductions", "docs/reference", "docs/theory")}
 _ASKING = """
 discreet() {{
   printf '%s\\0' $# "$@" >&{asked}; read -r code printed <&{answered}; cat "$printed"; return "$code"
@@ -35,6 +38,19 @@ def in_process(words: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
     if sign:
         Path(file).write_text(printed.getvalue(), encoding="utf-8")
     return code
+
+
+def program(words: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Runs ``python WORDS``: what it prints is printed; it finds no modules by the folders of the tests."""
+    with monkeypatch.context() as patch:
+        own = [each for each in sys.path if each not in _FOR_TESTS]
+        patch.setattr(sys, "path", [str(Path(words[0]).resolve().parent), *own])
+        patch.setattr(sys, "argv", words)
+        try:
+            runpy.run_path(words[0], run_name="__main__")
+        except SystemExit as ended:
+            return int(ended.code or 0)
+    return 0
 
 
 def in_bash(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +15,7 @@ from discreet.silo.connection import ask
 from discreet.silo.policy import PolicyRefusal, RefusalCode, load_policy, read_plan
 from discreet.silo.requests import Propose, Refused, decode, encode
 from tests.engines.conftest import SmallConsortium
+from tests.support.pasted import in_process
 
 NAME = "cleveland"
 
@@ -74,18 +73,20 @@ def test_looking_at_the_plan_runs_nothing(
 
 
 def test_the_owners_command_refuses_in_one_line(
-    consortium: SmallConsortium, forged: bytes, marker: Path, tmp_path: Path
+    consortium: SmallConsortium,
+    forged: bytes,
+    marker: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (tmp_path / "forged.json").write_bytes(forged)
+    plan = consortium.folder.path / "forged.json"
+    plan.write_bytes(forged)
+    where = [str(consortium.folder.policy(NAME)), str(plan)]
     for command in (["check"], ["silo", "approve"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "discreet", *command, consortium.folder.policy(NAME),
-             tmp_path / "forged.json"],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 3
-        assert "feature_shape" in done.stderr
-        assert "Traceback" not in done.stderr
+        assert in_process(["discreet", *command, *where], monkeypatch) == 3
+        said = capsys.readouterr().err
+        assert "feature_shape" in said
+        assert "Traceback" not in said
     assert not marker.exists()
 
 
