@@ -43,7 +43,13 @@ class HeadStart:
         targets = dict(head.named_parameters())
         if isinstance(self.weights, PublicWeights):
             name = PurePath(self.weights.path).name
-            fill(targets, self.weights.tensors(), name=name, knob=_KNOB)
+            tensors = self.weights.tensors()
+            fill(targets, tensors, name=name, knob=_KNOB)
+            # A bias that is left out in silence would move every prediction: the constant's column is one.
+            if others := sorted(tensors.keys() - targets.keys()):
+                raise ConfigurationError(
+                    f"{name} must hold 'weight' alone; it holds {others[0]!r} too. {_KNOB}"
+                )
             _require_begun(head, name)
         else:
             fill(targets, self.weights, name="the released model", knob=_KNOB)

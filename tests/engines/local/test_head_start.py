@@ -109,6 +109,7 @@ def test_the_guarantee_is_that_of_a_head_from_zero(document: dict[str, Any]) -> 
     ("arrays", "message"),
     [
         ({"weights": HEAD}, "start.safetensors must hold 'weight'; it holds weights. Write one array"),
+        ({"weight": HEAD, "bias": HEAD[:, 0]}, "must hold 'weight' alone; it holds 'bias' too. Write one"),
         ({"weight": HEAD[:, :3]}, r"in the network's shape \(3, 4\), torch.float32; got \(3, 3\)"),
         ({"weight": HEAD.astype(np.int32)}, "torch.float32; got .* torch.int32"),
         ({"weight": HEAD * np.float32(np.nan)}, "finite as float32; 'weight' has NaN or infinity"),
