@@ -59,10 +59,11 @@ def in_bash(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     command = ["/bin/bash", "-o", "pipefail", "-c", _ASKING.format(asked=asked, answered=answered) + line]
     monkeypatch.chdir(folder)
     with (
+        # First, so that its end is awaited last: where a command raises, bash waits for an answer until then.
+        subprocess.Popen(command, pass_fds=(asked, answered), stdout=subprocess.DEVNULL) as bash,
         open(asking, "rb") as questions,
         open(answering, "w", encoding="utf-8") as answers,
         tempfile.NamedTemporaryFile() as printed,
-        subprocess.Popen(command, pass_fds=(asked, answered), stdout=subprocess.DEVNULL) as bash,
     ):
         os.close(asked)
         os.close(answered)

@@ -3,6 +3,7 @@ r"""Stable-steps: many local steps of a convex model at the sensitivity of one (
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -153,8 +154,10 @@ class StableSteps(ConvexSteps):
             terms=None if self.persons is None else records_of(self.persons, largest),
         )
         slack = self.l2_sensitivity() * (FLOAT_SLACK - 2.0 * FEATURE_NORM_TOLERANCE) / (1.0 + FLOAT_SLACK)
-        # At the smallest learning rates nothing is left of the slack.
-        return 2.0 * self.step_bound * self.passes * error / slack if slack > 0.0 else math.inf
+        # At the smallest learning rates nothing is left of the slack, and what underflows, which the error of
+        # a step leaves out, is not small beside it.
+        holds = slack > 0.0 and error >= sys.float_info.min
+        return 2.0 * self.step_bound * self.passes * error / slack if holds else math.inf
 
 
 def _residual_error(loss: ConvexLoss) -> float:

@@ -45,6 +45,13 @@ def test_sensitivity_is_passes_times_rate_times_lipschitz() -> None:
     assert kind(steps=17).l2_sensitivity() == kind().l2_sensitivity()
 
 
+@pytest.mark.parametrize("rate", [1e-310, 1e-316, 1e-320, 5e-324])
+def test_no_rounding_is_small_where_steps_underflow(rate: float) -> None:
+    """What is lost below 2^-1022 is no part of what is kept: the errors fell to zero, their share too."""
+    assert kind(learning_rate=1e-290).rounding_share(5) < 1e-6
+    assert kind(learning_rate=rate).rounding_share(5) == math.inf
+
+
 def test_the_guard_of_the_published_setting() -> None:
     """theory §2.4: capacity 5,600: 88 steps guard at 134 records, 176 steps at 85."""
     assert batch_guard(5600, 1 / 88, 88).max_batch == 134
