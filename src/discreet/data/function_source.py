@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from typing import Any
 
@@ -54,12 +55,11 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
             does not return a `Federation`.
     """
     module_name, _, function_name = reference.partition(":")
-    package = module_name.partition(".")[0]
     # Asked before any code of the owner's runs, since that may say of itself that it is missing.
-    if not package or (package not in sys.modules and find_spec(package) is None):
+    if (missing := _missing_part(module_name)) is not None:
         raise DataError(
             f"the data source {reference!r} must name an importable module; there is none named "
-            f"{package!r}. Install it, or add its folder to PYTHONPATH."
+            f"{missing!r}. Install it, or add its folder to PYTHONPATH."
         )
     try:
         function = _function(module_name, function_name)
@@ -76,6 +76,27 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
             f"the data source {reference!r} must return a Federation; got {type(federation).__name__}."
         )
     return federation
+
+
+def _missing_part(module_name: str) -> str | None:
+    """Returns the first package or module of a dotted name that is nowhere; None if all are. Runs none."""
+    name, within = "", None
+    for part in module_name.split("."):
+        name = f"{name}.{part}".lstrip(".")
+        if (loaded := sys.modules.get(name)) is not None:
+            within = getattr(loaded, "__path__", ())
+            continue
+        try:
+            # Of a part inside a package `find_spec` would import the package.
+            found = (
+                find_spec(name) if part and within is None else part and PathFinder.find_spec(name, within)
+            )
+        except KeyError:
+            return None  # a folder without __init__.py in a package: Python tells only when it is imported
+        if not found:
+            return name
+        within = found.submodule_search_locations or ()
+    return None
 
 
 def _function(module_name: str, function_name: str) -> Callable[..., Any]:

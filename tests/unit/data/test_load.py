@@ -1,3 +1,4 @@
+import re
 import sys
 import types
 from pathlib import Path
@@ -328,6 +329,30 @@ def test_npz_ids_keep_the_records_of_one_person_together(tmp_path: Path) -> None
 
 
 # --- module:function ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "missing"),
+    [
+        ("nowhere", "nowhere"),
+        ("hospital.nowhere.deep", "hospital.nowhere"),
+        ("hospital.", "hospital."),
+        (".x", ""),
+    ],
+)
+def test_a_module_that_is_not_there_is_refused_before_any_code_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, missing: str
+) -> None:
+    """A silo that took a misspelt name for a function that fails would take part without records."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "hospital" / "readers").mkdir(parents=True)
+    (tmp_path / "hospital" / "__init__.py").write_text("raise ValueError('ran')")
+    (tmp_path / "hospital" / "readers" / "heart.py").write_text("")
+    with pytest.raises(DataError, match=f"there is none named {re.escape(repr(missing))}") as caught:
+        load_federation(f"{module}:records")
+    assert not isinstance(caught.value, OwnCodeFailed)
+    with pytest.raises(OwnCodeFailed, match="it raised ValueError: ran"):
+        load_federation("hospital.readers.heart:records")
 
 
 def test_a_function_makes_the_federation(monkeypatch: pytest.MonkeyPatch) -> None:
