@@ -25,7 +25,7 @@ from discreet.kinds.footprint import SHARED, NoiseSharing
 from discreet.kinds.persons import PersonWeights, records_of, require_computable
 from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch
 from discreet.kinds.setting import SiloSetting
-from discreet.kinds.styles import FLAT, ClippingStyle, PerLayer
+from discreet.kinds.styles import FLAT, ClippingStyle
 from discreet.privacy.events import Sampling
 from discreet.sampling import Poisson
 
@@ -74,9 +74,8 @@ class NoisyStepsConfig(LocalSection):
     style: ClippingStyle = FLAT
 
     def require_layers(self, layers: int) -> None:
-        """Refuses shares of another number of layers: silos would find out, and send noise alone."""
-        if isinstance(self.style, PerLayer):
-            self.style.limits(layers, clip_norm=1.0)
+        """Refuses a style that is for another number of layers."""
+        self.style.require_layers(layers)
 
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""

@@ -13,7 +13,7 @@ from discreet.kinds.float_error import ROWS_ALIKE, require_norm, require_summabl
 from discreet.kinds.persons import PersonWeights, records_of, require_computable
 from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch, SamplingConfig
 from discreet.kinds.setting import SiloSetting
-from discreet.kinds.styles import FLAT, ClippingStyle, PerLayer
+from discreet.kinds.styles import FLAT, ClippingStyle
 from discreet.privacy.events import Sampling
 from discreet.sampling import EVERY_ONE, FixedSize, Poisson
 
@@ -31,9 +31,8 @@ class SingleStepConfig(LocalSection):
     style: ClippingStyle = FLAT
 
     def require_layers(self, layers: int) -> None:
-        """Refuses shares of another number of layers: silos would find out, and send noise alone."""
-        if isinstance(self.style, PerLayer):
-            self.style.limits(layers, clip_norm=1.0)
+        """Refuses a style that is for another number of layers."""
+        self.style.require_layers(layers)
 
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""

@@ -19,13 +19,22 @@ _Share = Annotated[
 ]
 
 
-class Flat(Section):
+class _Style(Section):
+    def require_layers(self, layers: int) -> None:
+        """Refuses settings that are for another number of the model's trainable layers.
+
+        Raises:
+            ConfigurationError: saying how many there are.
+        """
+
+
+class Flat(_Style):
     """Scales a record's whole gradient by min(1, C/norm). Abadi et al. (2016), Algorithm 1."""
 
     kind: Literal["flat"] = "flat"
 
 
-class PerLayer(Section):
+class PerLayer(_Style):
     """Clips each layer by itself to its share of C; the shares' squares add up to one.
 
     Attributes:
@@ -36,6 +45,10 @@ class PerLayer(Section):
 
     kind: Literal["per-layer"] = "per-layer"
     shares: tuple[_Share, ...] = ()
+
+    def require_layers(self, layers: int) -> None:
+        """Refuses shares of another number of layers: silos would find out, and send noise alone."""
+        self.limits(layers, clip_norm=1.0)
 
     def limits(self, layers: int, clip_norm: float) -> tuple[float, ...]:
         """Returns the norm that each of so many trainable layers is clipped to.
@@ -53,7 +66,7 @@ class PerLayer(Section):
         return tuple(clip_norm * share / total for share in shares)
 
 
-class Automatic(Section):
+class Automatic(_Style):
     """Scales every gradient by C/(norm + stability·C), so that no clipping norm needs tuning.
 
     Bu, Wang, Zha, Karypis (2023), "Automatic Clipping", equation 4.1, in units of C.

@@ -71,6 +71,30 @@ class PublicWeights:
             ) from None
 
 
+def sha256_of(path: Path) -> str:
+    """Returns the SHA-256 of a file, as a plan states it.
+
+    Raises:
+        ConfigurationError: if it cannot be read.
+    """
+    return hashlib.sha256(PublicWeights(str(path), None).read()).hexdigest()
+
+
+def agreed_file(path: Path, name: str, sha256: str | None) -> PublicWeights:
+    """Returns a user's own file of weights, once it is the one that a plan names ``name``.
+
+    Raises:
+        ConfigurationError: if it is another; it tells both hashes, which only an own file's reader may hear.
+    """
+    found = sha256_of(path)
+    if found != sha256:
+        raise ConfigurationError(
+            f"the public weights (--weights) must be {name}, SHA-256 {sha256}; {path.name} has {found}. Take "
+            "the file that was agreed on."
+        )
+    return PublicWeights(str(path), sha256)
+
+
 RENAME = "Name the layer in 'trained' if it is to be trained, or rename it in the network."
 """What helps where a file lacks an array of a network."""
 

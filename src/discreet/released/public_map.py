@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path, PurePath
 
 from discreet.data.map_answers import is_own, unplanned
 from discreet.errors import ConfigurationError
-from discreet.models.public_weights import PublicWeights
+from discreet.models.public_weights import PublicWeights, agreed_file
 from discreet.models.transforms import PublicMap
 from discreet.plan import Plan
 
@@ -71,13 +70,7 @@ def agreed_weights(plan: Plan, path: Path) -> PublicWeights:
             f"the plan must state the SHA-256 of the weights of {plan.data.transform!r}, by which a file is "
             "told from others; it states none. Train with [data.pretrained]."
         )
-    found = hashlib.sha256(PublicWeights(str(path), None).read()).hexdigest()
-    if found != stated.sha256:
-        raise ConfigurationError(
-            f"the public weights (--weights) must be {weights_name(plan)}, SHA-256 {stated.sha256}; "
-            f"{path.name} has {found}. Take the file that was agreed on."
-        )
-    return PublicWeights(str(path), stated.sha256)
+    return agreed_file(path, weights_name(plan), stated.sha256)
 
 
 def weights_name(plan: Plan) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -14,7 +13,7 @@ from typing import Any
 from discreet.documents import read_json, shown
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.kinds.model_facts import names_own_code
-from discreet.models.public_weights import PublicWeights
+from discreet.models.public_weights import agreed_file, sha256_of
 from discreet.plan import Plan
 from discreet.plan.follows import first_difference
 from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost, Opened, Spending
@@ -82,8 +81,9 @@ def gather(
         raise VerificationFailure(
             "--weights must come with --own-code, which builds the network; it does not."
         )
-    if weights is not None:
-        _require_agreed(run.plan, weights)
+    model = run.plan.model.pretrained
+    if weights is not None and model is not None and model.file is not None:
+        agreed_file(weights, PurePath(model.file).name, model.sha256)
     return Evidence(run, own_code, weights)
 
 
@@ -106,20 +106,7 @@ def _makes_features(plan: Plan, weights: Path, *, measures: bool) -> bool:
         return True
     if features is None or not measures:
         return False
-    return hashlib.sha256(PublicWeights(str(weights), None).read()).hexdigest() == features.sha256
-
-
-def _require_agreed(plan: Plan, weights: Path) -> None:
-    """Refuses another file than the plan's model names: it is the file that is wrong, and not the run."""
-    stated = plan.model.pretrained
-    if stated is None or stated.file is None:
-        return
-    found = hashlib.sha256(PublicWeights(str(weights), None).read()).hexdigest()
-    if found != stated.sha256:
-        raise VerificationFailure(
-            f"--weights must be {PurePath(stated.file).name}, SHA-256 {stated.sha256}; {weights.name} has "
-            f"{found}. Take the file that was agreed on."
-        )
+    return sha256_of(weights) == features.sha256
 
 
 def _require_terms(plan: Plan, spent: Spending) -> None:

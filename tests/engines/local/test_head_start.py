@@ -247,7 +247,8 @@ def test_a_released_model_needs_no_file_and_verification_compares_it(
     with pytest.raises(VerificationFailure, match=r"'facts\.model_digest' must be that of the model built"):
         verified(forgery, weights=file)
     with pytest.raises(
-        VerificationFailure, match=r"^--weights must be start\.safetensors, SHA-256 .* others"
+        VerificationFailure,
+        match=r"^the public weights \(--weights\) must be start\.safetensors, SHA-256 .* others",
     ):
         verified(out, weights=Path(others))
     with pytest.raises(VerificationFailure, match=r"^Cannot read weights from gone: No such file"):

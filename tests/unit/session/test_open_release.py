@@ -38,6 +38,20 @@ def died_behind(
     return plan, RunDirectory(out)
 
 
+def require_settled_alone(plan: Plan, directory: RunDirectory, forged: list[tuple[Any, Any]]) -> None:
+    """The open release is settled by its own state, and by none that is forged: no line tells of these."""
+    before, saved = directory.ledger.read_bytes(), directory.load_state()
+    said = f"must be a state that release {saved.made.release} of the plan can lead to"
+    for arrays, made in forged:
+        directory.save_state(arrays, made)
+        with pytest.raises(LedgerError, match=said):
+            resume_ledger(directory, plan, seeded=True)
+    assert directory.ledger.read_bytes() == before
+    directory.save_state(saved.arrays, saved.made)
+    with resume_ledger(directory, plan, seeded=True) as ledger:
+        assert isinstance(ledger.entries[-2], Completed)
+
+
 def test_a_model_is_not_exchanged_while_it_is_evaluated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,7 +78,7 @@ def test_a_model_is_not_exchanged_while_it_is_evaluated(
 
 def test_a_state_that_no_round_led_to_is_not_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan, directory = died_behind(2, tmp_path / "run", monkeypatch)
-    before, saved = directory.ledger.read_bytes(), directory.load_state()
+    saved = directory.load_state()
     weights, names = saved.arrays["parameters"], saved.made.survivors
     forms = (np.array(1.0), np.zeros(7), weights.astype(np.float32), np.full(weights.shape, np.nan))
     forged = [(saved.arrays | {name: one}, saved.made) for name in saved.arrays for one in forms]
@@ -77,14 +91,7 @@ def test_a_state_that_no_round_led_to_is_not_settled(tmp_path: Path, monkeypatch
     ]
     # By another number of rounds the server would step otherwise, or in none but errors.
     forged += [(saved.arrays | {"server.rounds": np.array([one])}, saved.made) for one in (0, 3, -(10**6))]
-    for arrays, made in forged:
-        directory.save_state(arrays, made)
-        with pytest.raises(LedgerError, match="must be a state that release 2 of the plan can lead to"):
-            resume_ledger(directory, plan, seeded=True)
-    assert directory.ledger.read_bytes() == before
-    directory.save_state(saved.arrays, saved.made)
-    with resume_ledger(directory, plan, seeded=True) as ledger:
-        assert isinstance(ledger.entries[-2], Completed)
+    require_settled_alone(plan, directory, forged)
 
 
 def test_a_state_has_the_models_that_a_timetable_still_needs(
@@ -93,16 +100,11 @@ def test_a_state_has_the_models_that_a_timetable_still_needs(
     buffered = {"kind": "buffered", "buffer": 2, "pace": {"east": 3}}
     changes = {"schedule": buffered, "aggregation": {"min_survivors": 2}}
     plan, directory = died_behind(3, tmp_path / "run", monkeypatch, **changes)
-    before, saved = directory.ledger.read_bytes(), directory.load_state()
+    saved = directory.load_state()
     versions = saved.arrays["history.versions"]
-    for forged in (versions[::-1].copy(), versions + 10**9, versions - 1):
-        directory.save_state(saved.arrays | {"history.versions": forged}, saved.made)
-        with pytest.raises(LedgerError, match="must be a state that release 3 of the plan can lead to"):
-            resume_ledger(directory, plan, seeded=True)
-    assert directory.ledger.read_bytes() == before
-    directory.save_state(saved.arrays, saved.made)
-    with resume_ledger(directory, plan, seeded=True) as ledger:
-        assert isinstance(ledger.entries[-2], Completed)
+    others = (versions[::-1].copy(), versions + 10**9, versions - 1)
+    forged = [(saved.arrays | {"history.versions": one}, saved.made) for one in others]
+    require_settled_alone(plan, directory, forged)
 
 
 @pytest.mark.parametrize("norm", [0.0, -1.0, 2.0**-65, 2.0**65])
